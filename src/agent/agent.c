@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "agent/checkpoint_remover.h"
+#include "agent/isolation.h"
 #include "agent/machine_facts.h"
 #include "agent/master_link.h"
 #include "agent/slots.h"
@@ -68,6 +69,7 @@ struct agent {
     const char *boot_id;
     const char *instance;
     struct machine_facts facts;
+    struct isolation isolation;
     struct io_file *lock_file;
     struct tasks *tasks;
     struct gate *over;
@@ -235,6 +237,8 @@ static void obey(struct agent *agent, const struct json *command, struct arena *
 
     if (strcmp(kind, "START") == 0) {
         status = machine_facts_complete(&agent->facts, spec, mem, &err);
+        if (!status)
+            status = isolation_complete(&agent->isolation, spec, mem, &err);
         if (!status)
             status = tasks_start(agent->tasks, spec, &err);
     } else if (strcmp(kind, "KILL") == 0 && allocation) {
@@ -446,8 +450,12 @@ static bool may_continue(void *arg)
 static void run_clean(struct work *task)
 {
     struct agent *agent = CONTAINER_OF(task, struct agent, clean_task);
-    struct checkpoint_remover remover = {agent->io, agent->clean_link,
-                                         agent->clean_path, may_continue, agent};
+    struct checkpoint_remover remover = {.io = agent->io,
+                                         .link = agent->clean_link,
+                                         .path = agent->clean_path,
+                                         .roots = &agent->isolation.storage_roots,
+                                         .may_continue = may_continue,
+                                         .arg = agent};
     struct err err = {0};
     bool has_more = false;
     det_status status = DET_OK;
@@ -541,7 +549,9 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
     agent->boot_id = task_dir_boot_id(&agent->mem);
     if (agent->mem.has_failed || !agent->boot_id)
         return err_default(err, DET_NOMEM);
-    status = slots_detect(config->slots, &agent->mem, &agent->facts.slots, err);
+    status = isolation_find(config->tree, &agent->mem, &agent->isolation, err);
+    if (!status)
+        status = slots_detect(config->slots, &agent->mem, &agent->facts.slots, err);
     if (!status)
         status = master_link_new(config->net, config->master_url, LINK_AGENT,
                                  config->token, &agent->poll_link, err);

@@ -26,6 +26,7 @@
 struct agent;
 struct executor;
 struct io;
+struct json;
 struct net;
 
 struct agent_config {
@@ -38,6 +39,7 @@ struct agent_config {
     const char *resource_pool; /* NULL: the master's default */
     const char *data_dir;      /* its own; created if missing */
     const char *token;         /* of agents */
+    const struct json *tree;   /* its configuration file; NULL: none; borrowed */
     const char *program;       /* path of the executable with `task run DIR` */
 };
 

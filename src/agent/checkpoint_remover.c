@@ -2,9 +2,13 @@
 #include "agent/checkpoint_remover.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/master_link.h"
+#include "agent/privileged.h"
+#include "agent/task/prepare/identity.h"
+#include "agent/task/spec.h"
 #include "base/compiler.h"
 #include "base/io/io.h"
 #include "base/log.h"
@@ -12,6 +16,7 @@
 #include "base/memory/buf.h"
 #include "base/rng.h"
 #include "data/json/json.h"
+#include "data/text.h"
 
 #define TRASH   ".det-trash-"
 #define PARTIAL ".det-"
@@ -23,6 +28,13 @@ enum {
 
 /* ---- one checkpoint -------------------------------------------------------------- */
 
+static det_status no_directory(const char *directory, struct err *err)
+{
+    return err_set(err, DET_NOT_FOUND,
+                   "the storage directory '%s' does not exist on this machine",
+                   directory);
+}
+
 static det_status check_directory(struct io *io, const char *directory, struct err *err)
 {
     struct io_stat stat;
@@ -32,11 +44,7 @@ static det_status check_directory(struct io *io, const char *directory, struct e
         return err_set(err, DET_INVALID, "'%s' is not an absolute path",
                        directory ? directory : "");
     st = io_stat(io, directory, &stat, err);
-    if (st == DET_NOT_FOUND)
-        return err_set(err, DET_NOT_FOUND,
-                       "the storage directory '%s' does not exist on this machine",
-                       directory);
-    return st;
+    return st == DET_NOT_FOUND ? no_directory(directory, err) : st;
 }
 
 /* Hides the checkpoint: afterwards it has its trash name, or does not exist. */
@@ -138,29 +146,127 @@ det_status remover_sweep(struct io *io, const struct remover_sweep *sweep,
         path = arena_printf(mem, "%s/%s", sweep->directory, names[i]);
         if (!path)
             return err_default(err, DET_NOMEM);
-        log_info("removing '%s', which a run that is over left unfinished", path);
+        log_info("removing '%s/%s', which a run that is over left unfinished",
+                 sweep->name ? sweep->name : sweep->directory, names[i]);
         st = io_remove_tree(io, path, err);
         has_removed = true;
     }
     return st || !has_removed ? st : io_sync_dir(io, sweep->directory, err);
 }
 
+/* ---- rights ---------------------------------------------------------------------- */
+
+/* A storage directory, opened with the rights of the tasks' user. */
+struct storage {
+    const char *directory; /* as the master names it */
+    const char *path;      /* what to call the functions above with */
+    struct privileged_storage door;
+};
+
+static void storage_done(struct storage *storage)
+{
+    privileged_storage_close(&storage->door);
+}
+
+static bool is_allowed_here(const struct field_strs *roots, const char *directory)
+{
+    bool is_allowed = !roots || !roots->count;
+
+    for (size_t i = 0; !is_allowed && i < roots->count; i++)
+        is_allowed = path_under(directory, roots->at[i]) != NULL;
+    return is_allowed;
+}
+
+static det_status find_user(const struct json *item, struct arena *mem,
+                            struct identity *ret_who, struct err *err)
+{
+    const struct json *user = json_get(item, "user");
+    const struct task_user wanted = {.uid = json_i64(json_get(user, "uid"), 0),
+                                     .gid = json_i64(json_get(user, "gid"), 0),
+                                     .name = json_str(json_get(user, "name"), NULL)};
+
+    return identity_find(&wanted, mem, ret_who, err);
+}
+
+static det_status open_system(const struct json *item, struct arena *mem,
+                              struct storage *storage, struct err *err)
+{
+    const char *root = json_str(json_get(item, "root"), storage->directory);
+    struct identity who;
+    det_status st = find_user(item, mem, &who, err);
+
+    if (!st)
+        st = privileged_storage_open(&who, root, json_str(json_get(item, "below"), ""),
+                                     &storage->door, err);
+    storage->path = storage->door.path;
+    return st == DET_NOT_FOUND ? no_directory(storage->directory, err) : st;
+}
+
+/* storage_done() must follow, also after a failure. */
+static det_status storage_open(const struct checkpoint_remover *remover,
+                               const struct json *item, struct arena *mem,
+                               struct storage *storage, struct err *err)
+{
+    const char *refused = json_str(json_get(item, "refused"), NULL);
+
+    storage->directory = json_str(json_get(item, "directory"), NULL);
+    storage->path = storage->directory;
+    if (refused)
+        return err_set(err, DET_FORBIDDEN, "%s", refused);
+    if (!storage->directory || storage->directory[0] != '/')
+        return check_directory(remover->io, storage->directory, err);
+    if (!is_allowed_here(remover->roots, storage->directory))
+        return err_set(err, DET_FORBIDDEN,
+                       "the storage '%s' is not below a directory that this agent "
+                       "allows (checkpoint_storage_roots)",
+                       storage->directory);
+    if (remover->io != io_system()) /* a simulated world has no users */
+        return DET_OK;
+    return open_system(item, mem, storage, err);
+}
+
+/* Messages name the directory, not our descriptor. */
+static void name_directory(const struct storage *storage, struct err *err)
+{
+    const char *path = storage->door.path;
+    const char *at = path[0] ? strstr(err->text, path) : NULL;
+    char text[ERR_TEXT_SIZE];
+
+    if (!at)
+        return;
+    snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - err->text), err->text,
+             storage->directory, at + strlen(path));
+    memcpy(err->text, text, sizeof(text));
+}
+
 /* ---- rounds ---------------------------------------------------------------------- */
+
+static det_status carry_out_one(const struct checkpoint_remover *remover,
+                                const struct json *item, const char *uuid,
+                                struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
+    CLEANUP(storage_done) struct storage storage = {0};
+    det_status st = storage_open(remover, item, &mem, &storage, err);
+
+    if (!st)
+        st = remover_remove(remover->io, storage.path, uuid, &mem, err);
+    name_directory(&storage, err);
+    return st;
+}
 
 static void carry_out(const struct checkpoint_remover *remover, const struct json *work,
                       struct json_writer *w)
 {
     jw_array(w, "results");
     json_each(item, json_get(work, "removals")) {
-        CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
         const char *uuid = json_str(json_get(item, "uuid"), "");
         struct err err = {0};
         det_status st;
 
         if (!remover->may_continue(remover->arg))
             break;
-        st = remover_remove(remover->io, json_str(json_get(item, "directory"), NULL),
-                            uuid, &mem, &err);
+        st = carry_out_one(remover, item, uuid, &err);
         jw_object(w, NULL);
         jw_str(w, "uuid", uuid);
         if (st)
@@ -172,15 +278,17 @@ static void carry_out(const struct checkpoint_remover *remover, const struct jso
 
 /* Those of one directory, found by listing it once. */
 static det_status sweep_directory(const struct checkpoint_remover *remover,
-                                  const struct json *work, const char *directory,
+                                  const struct json *work, const struct json *first,
                                   struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
+    CLEANUP(storage_done) struct storage storage = {0};
+    const char *directory = json_str(json_get(first, "directory"), "");
     const struct json *list = json_get(work, "sweeps");
     struct remover_run *runs = arena_array(&mem, struct remover_run, list->list.count);
-    struct remover_sweep sweep = {.directory = directory,
-                                  .cluster = json_str(json_get(work, "cluster"), ""),
+    struct remover_sweep sweep = {.cluster = json_str(json_get(work, "cluster"), ""),
                                   .runs = runs};
+    det_status st;
 
     if (!runs)
         return err_default(err, DET_NOMEM);
@@ -189,7 +297,15 @@ static det_status sweep_directory(const struct checkpoint_remover *remover,
             runs[sweep.count++] =
                 (struct remover_run){json_i64(json_get(item, "trial"), -1),
                                      json_i64(json_get(item, "run"), -1)};
-    return remover_sweep(remover->io, &sweep, &mem, err);
+    st = storage_open(remover, first, &mem, &storage, err);
+    if (st == DET_NOT_FOUND)
+        return DET_OK;
+    sweep.directory = storage.path;
+    sweep.name = directory;
+    if (!st)
+        st = remover_sweep(remover->io, &sweep, &mem, err);
+    name_directory(&storage, err);
+    return st;
 }
 
 static void sweep_all(const struct checkpoint_remover *remover, const struct json *work,
@@ -206,7 +322,7 @@ static void sweep_all(const struct checkpoint_remover *remover, const struct jso
             break;
         if (directory && (!last || strcmp(last, directory))) {
             err = (struct err){0};
-            if (sweep_directory(remover, work, directory, &err))
+            if (sweep_directory(remover, work, item, &err))
                 log_warn("unfinished checkpoints could not be removed: %s", err.text);
             last = directory;
         }

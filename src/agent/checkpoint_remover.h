@@ -7,6 +7,11 @@
  * removed.  Nothing outside STORAGE is touched: the name is a uuid, symlinks are never
  * followed, and a symlink in a checkpoint's place is left alone and reported.
  *
+ * A user chose STORAGE, and tasks write there.  So the master also names the allowed
+ * root above it and the user of the tasks: STORAGE is opened below the root without
+ * following symlinks, and everything is done with that user's rights (privileged.h).
+ * The agent's own checkpoint_storage_roots, where configured, must allow it as well.
+ *
  * Sweeping: a killed run may leave STORAGE/.det-CLUSTER-TRIAL-RUN-UUID, a draft (libdet
  * renames a checkpoint when it is complete).  The master names runs that are over;
  * their drafts and those of earlier runs of the same trial are removed. */
@@ -19,6 +24,7 @@
 #include "base/err.h"
 
 struct arena;
+struct field_strs;
 struct io;
 struct master_link;
 
@@ -38,6 +44,7 @@ struct remover_sweep {
     const char *cluster; /* its id */
     const struct remover_run *runs;
     size_t count;
+    const char *name; /* of the directory, in the log; NULL: the same */
 };
 det_status remover_sweep(struct io *io, const struct remover_sweep *sweep,
                          struct arena *mem, struct err *err);
@@ -49,6 +56,7 @@ struct checkpoint_remover {
     struct io *io;
     struct master_link *link;
     const char *path;
+    const struct field_strs *roots; /* NULL or empty: the master alone decides */
     bool (*may_continue)(void *arg);
     void *arg;
 };

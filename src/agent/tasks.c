@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "agent/master_link.h"
+#include "agent/privileged.h"
 #include "agent/task/control.h"
 #include "agent/task/output/ship.h"
 #include "agent/task/output/spool.h"
 #include "agent/task/prepare/child.h"
-#include "agent/task/prepare/identity.h"
 #include "agent/task/process_tree.h"
 #include "agent/task/ring_drain.h"
 #include "agent/task/spec.h"
@@ -290,9 +290,9 @@ static void open_way(const struct tasks *tasks)
         slash ? mem_strndup(tasks->root, (size_t)(slash - tasks->root)) : NULL;
     struct err err = {0};
 
-    if (above && *above && identity_open(above, &err))
+    if (above && *above && privileged_let_pass(above, &err))
         log_warn("%s", err.text);
-    if (identity_open(tasks->root, &err))
+    if (privileged_let_pass(tasks->root, &err))
         log_warn("%s", err.text);
 }
 

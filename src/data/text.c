@@ -162,3 +162,18 @@ bool path_is_inside(const char *path)
     }
     return true;
 }
+
+const char *path_under(const char *path, const char *root)
+{
+    size_t len = strlen(root);
+
+    if (*path != '/' || *root != '/')
+        return NULL;
+    while (len && root[len - 1] == '/')
+        len--;
+    if (strncmp(path, root, len) != 0 || (path[len] && path[len] != '/'))
+        return NULL;
+    path += len;
+    path += strspn(path, "/");
+    return !*path || path_is_inside(path) ? path : NULL;
+}

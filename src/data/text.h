@@ -22,4 +22,8 @@ const char *nearest_word(const char *word, const char *const *candidates);
 /* Whether `path` stays inside the folder it is relative to: not absolute, no "..". */
 bool path_is_inside(const char *path);
 
+/* What follows `root` in `path`, relative ("": they are the same); NULL if `path` is not
+ * below it by its name, or has "..".  Both are absolute. */
+const char *path_under(const char *path, const char *root);
+
 #endif

@@ -164,6 +164,7 @@ static det_status configure(const struct agent_run_options *options, struct aren
         st = program_path(mem, &config->program, err);
     if (st)
         return st;
+    config->tree = tree;
     config->id = options->id ? options->id : json_str(json_get(tree, "agent_id"), NULL);
     if (!config->id || !*config->id)
         config->id = default_id(mem);

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/privileged.h"
 #include "base/compiler.h"
 #include "base/io/io.h"
 #include "base/log.h"
@@ -212,7 +213,6 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
     const char *path = arena_printf(s->mem, "%s/checkpoints", s->data_dir);
     uid_t uid = (uid_t)json_i64(json_get(user, "uid"), 0);
     gid_t gid = (gid_t)json_i64(json_get(user, "gid"), 0);
-    struct io_stat found;
     det_status st = close_files(s, err);
 
     if (st || !uid || geteuid() != 0)
@@ -220,15 +220,10 @@ static det_status open_to_tasks(struct serving *s, struct err *err)
     if (!path)
         return err_default(err, DET_NOMEM);
     st = io_mkdir(io_system(), path, true, err);
-    if (!st)
-        st = io_stat(io_system(), s->data_dir, &found, err);
     if (st)
         return st;
-    if (chown(path, uid, gid ? gid : (gid_t)-1) ||
-        chmod(s->data_dir, found.mode | 0011))
-        return err_errno(err, errno, "cannot give the tasks of user %u access to '%s'",
-                         (unsigned)uid, s->data_dir);
-    return DET_OK;
+    st = privileged_give_dir(path, uid, gid, err);
+    return st ? st : privileged_let_pass(s->data_dir, err);
 }
 
 /* Tasks of several Unix users store checkpoints: each may add its own and remove none of
@@ -281,6 +276,7 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
          * the tasks */
         .http_threads = MIN(executor_cores() / 4, 4u),
         .tree = s->config,
+        .is_root = geteuid() == 0,
         .checks_invariants = getenv("DET_CHECK_INVARIANTS") != NULL, /* for tests */
         .on_fatal = on_fatal,
         .on_link = open_to_linked_users,

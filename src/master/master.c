@@ -429,6 +429,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->is_rbac = !strcmp(
         json_str(json_path(config->tree, "security.authz.type"), "basic"), "rbac");
     master->port = config->port;
+    master->is_root = config->is_root;
     master->on_fatal = config->on_fatal;
     master->on_link = config->on_link;
     master->fatal_arg = config->arg;

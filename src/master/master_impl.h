@@ -34,6 +34,7 @@ struct master {
     const char *data_dir;
     const char *checkpoint_directory; /* if the configuration names none */
     const char *initial_password;     /* NULL: as the configuration says */
+    bool is_root; /* this process may read and write every file */
     const char *host;
     uint16_t port; /* as configured; 0: any free port */
     uint32_t http_threads;

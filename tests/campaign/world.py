@@ -89,7 +89,7 @@ class World:
         os.makedirs(self.home, exist_ok=True)
         self.config = directory + "/master.json"
         with open(self.config, "w") as f:
-            json.dump(config, f)
+            json.dump({"checkpoint_storage_roots": [directory], **config}, f)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("DET_")}
         self.env.update(HOME=self.home, XDG_DATA_HOME=self.home + "/data", XDG_CONFIG_HOME=self.home + "/config",
                         PATH=os.path.dirname(det) + ":" + self.env["PATH"], DET_MASTER=self.url)

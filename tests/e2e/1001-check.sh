@@ -87,7 +87,7 @@ refused 'adaptive_asha' 'searcher: {name: adaptive_asha, metric: loss, time_metr
 refused 's3' 'checkpoint_storage: {type: s3, bucket: b}'
 refused 'gcs' 'checkpoint_storage: {type: gcs, bucket: b}'
 refused 'azure' 'checkpoint_storage: {type: azure, container: c, connection_string: x}'
-refused 'a bind mount' 'bind_mounts: [{host_path: /tmp, container_path: /data}]'
+refused 'a device' 'resources: {devices: [/dev/a:/dev/b]}'
 
 ok 'explain tells what a key means' det config explain searcher.name
 says 'search method'

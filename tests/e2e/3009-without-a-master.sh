@@ -96,7 +96,9 @@ result $? 'no master was started for it'
 
 # ---- brought into a master
 
-platform
+# A root's master allows storage below its roots only.
+printf 'checkpoint_storage_roots: ["%s"]\n' "$T" >roots.yaml
+platform --config roots.yaml
 ok 'all are imported' det import "$RUNS"
 same 'each is an experiment' 3 "$(grep -c 'is experiment' "$OUT")"
 ok 'a second time nothing is new' det import "$RUNS"
@@ -171,7 +173,7 @@ PID=$!
 until_true sh -c 'det e list --csv | grep -q ",long,"'
 slay "$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$DATA/master.json")"
 wait $PID
-platform
+platform --config roots.yaml
 ok 'an import that was interrupted is done again' det import long
 LONG=$(det e list --csv | sed -n 's/^\([0-9]*\),long,.*/\1/p')
 same 'it is one experiment' 1 "$(echo "$LONG" | wc -w)"

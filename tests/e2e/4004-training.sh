@@ -8,7 +8,8 @@ if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
     skip 'bad input of training programs' 'the Python package is not built'
     exit 0
 fi
-platform --slots 3
+printf 'checkpoint_storage_roots: ["%s"]\n' "$T" >roots.yaml
+platform --slots 3 --config roots.yaml
 cp -r "$HERE/../../examples/core_api" ladder
 # The first run is slow: the pause comes before it saves by itself.
 sed -i -e 's/sleep(0.02)/sleep(0.001 if latest_checkpoint else 0.2)/' ladder/2_checkpoints.py

@@ -40,6 +40,17 @@ const struct field task_spec_fields[] = {
     FIELD(STRS, task_spec, gpu_names, "what they are"),
     FIELD(STR, task_spec, master_url, "the master, as the agent knows it"),
     FIELD(STR, task_spec, envs, "where environments are"),
+    FIELD(I64, task_spec, shm_size, "size of /dev/shm"),
+    FIELD(I64, task_spec, shm_default, "the same, if it is not configured"),
+    FIELD(TREE, task_spec, bind_mounts, "directories to mount"),
+    FIELD(STRS, task_spec, storage_roots, "where checkpoints may be"),
+    FIELD(STR, task_spec, storage_directory, "where its own are"),
+    FIELD(BOOL, task_spec, is_shared, "the master serves more than its machine"),
+    FIELD(BOOL, task_spec, is_isolated, "whether it has its own namespaces"),
+    FIELD(STRS, task_spec, bind_mount_roots, "where bind mounts may be"),
+    FIELD(STRS, task_spec, pass_environment, "variables of the agent for the task"),
+    FIELD_OF(RECORD, task_spec, limits, task_limits_fields, struct task_limits,
+             "how much it may use"),
     FIELD_END,
 };
 

@@ -4,6 +4,7 @@
 #ifndef AGENT_TASK_SPEC_H
 #define AGENT_TASK_SPEC_H
 
+#include "agent/task/prepare/limits.h"
 #include "model/field.h"
 
 struct arena;
@@ -38,6 +39,16 @@ struct task_spec {
     struct field_strs gpu_uuids;     /* by the agent, as the next */
     struct field_strs gpu_names;
     const char *master_url;
+    int64_t shm_size;                /* of /dev/shm; 0: not configured */
+    int64_t shm_default;             /* then, if it is isolated */
+    const struct json *bind_mounts;  /* a list, or null */
+    struct field_strs storage_roots; /* where checkpoints may be */
+    const char *storage_directory;   /* where its own are; NULL: not in a directory */
+    bool is_shared;                  /* its master serves more than this machine */
+    bool is_isolated;                /* by the agent, as the next */
+    struct field_strs bind_mount_roots;
+    struct field_strs pass_environment; /* variables of ours that it gets */
+    struct task_limits limits;
     const char *envs; /* where its machine keeps environments; NULL: it does not */
 };
 extern const struct field task_spec_fields[];

@@ -257,6 +257,7 @@ static void end_supervisor(struct supervisor *s)
     close_fd(s->wake_fd);
     close_fd(s->signal_fd);
     close_fd(s->control_fd);
+    close_fd(s->exit_fd);
     log_setup(LOG_INFO, -1);
     io_close(s->log);
     arena_done(&s->start.mem);
@@ -278,7 +279,7 @@ int supervisor_run(const char *dir)
     s->mem = (struct arena)ARENA_INIT(MEM_LIMIT);
     s->start = (struct task_start){
         .io = s->io, .spec = &s->spec, .dir = dir, .mem = ARENA_INIT(START_MEM_LIMIT)};
-    s->wake_fd = s->signal_fd = s->control_fd = -1;
+    s->wake_fd = s->signal_fd = s->control_fd = s->exit_fd = -1;
     s->output[0] = s->output[1] = -1;
     map_guard_install();
     status = open_all(s, &err);

@@ -39,6 +39,7 @@
 #include "agent/task/lifecycle.h"
 #include "agent/task/prepare/child.h"
 #include "agent/task/prepare/env_entry.h"
+#include "agent/task/prepare/limits.h"
 #include "agent/task/prepare/task_layout.h"
 #include "agent/task/prepare/task_start.h"
 #include "agent/task/process_tree.h"
@@ -194,6 +195,31 @@ static void take_commands(struct supervisor *s)
 
 /* ---- children -------------------------------------------------------------------- */
 
+static void note_exit(struct supervisor *s, int status)
+{
+    s->exit = exit_classify(status, s->was_asked && !s->has_outgrown, &s->mem);
+    env_entry_explain(s->io, s->dir, &s->mem, &s->exit);
+    s->exit.boot_id = s->boot_id;
+    if (s->has_outgrown)
+        s->exit.reason = "it used more disk space than task_limits.disk allows";
+}
+
+/* The program of an isolated task is not our child: the first process of its namespace
+ * tells its status before it ends itself. */
+static void read_exit(struct supervisor *s)
+{
+    int status;
+
+    if (s->exit_fd < 0 || s->exit.exit)
+        return;
+    if (read(s->exit_fd, &status, sizeof(status)) == (ssize_t)sizeof(status))
+        note_exit(s, status);
+    else if (errno == EAGAIN)
+        return;
+    close(s->exit_fd);
+    s->exit_fd = -1;
+}
+
 static void reap(struct supervisor *s)
 {
     int status;
@@ -202,9 +228,9 @@ static void reap(struct supervisor *s)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid != s->pid)
             continue;
-        s->exit = exit_classify(status, s->was_asked, &s->mem);
-        env_entry_explain(s->io, s->dir, &s->mem, &s->exit);
-        s->exit.boot_id = s->boot_id;
+        read_exit(s);
+        if (!s->exit.exit)
+            note_exit(s, status);
         s->pid = 0;
     }
     s->has_children = pid == 0;
@@ -259,7 +285,10 @@ static void start_entrypoint(struct supervisor *s)
         end_unstarted(s, status, err.text);
         return;
     }
+    if (s->start.note)
+        log_to_task(s, s->start.note);
     s->pid = child.pid;
+    s->exit_fd = child.exit_fd;
     s->has_children = true;
     memcpy(s->output, child.output, sizeof(s->output));
     s->phase = RUNNING;
@@ -451,6 +480,20 @@ static bool advance(struct supervisor *s)
 
 /* ---- the loop -------------------------------------------------------------------- */
 
+/* A task that outgrew its disk space would fill the disk for all. */
+static void look_at_size(struct supervisor *s)
+{
+    int64_t most = s->spec.limits.disk;
+
+    if (most <= 0 || s->phase != RUNNING || s->has_outgrown ||
+        limits_disk_used(s->dir, most) <= most)
+        return;
+    s->has_outgrown = true;
+    log_to_task(s, "the task used more disk space than task_limits.disk of this agent "
+                   "allows: write large files to the checkpoint storage");
+    ask_to_stop(s, STOP_KILL);
+}
+
 /* If the directory was removed, the task is no longer wanted. */
 static void look_after_dir(struct supervisor *s)
 {
@@ -459,6 +502,7 @@ static void look_after_dir(struct supervisor *s)
     s->look_us = mono_us() + LOOK_US;
     if (s->phase >= SHIPPING)
         write_record(s);
+    look_at_size(s);
     if (access(s->dir, F_OK) == 0 || errno != ENOENT)
         return;
     log_error("the task's directory was removed");
@@ -483,11 +527,12 @@ static int until_next(const struct supervisor *s)
 
 static void wait_and_read(struct supervisor *s)
 {
-    enum { WAKE, SIGNAL, CONTROL, OUTPUT };
+    enum { WAKE, SIGNAL, CONTROL, EXIT, OUTPUT };
     struct pollfd fds[OUTPUT + SHIP_STREAMS] = {
         {.fd = s->wake_fd, .events = POLLIN},
         {.fd = s->signal_fd, .events = POLLIN},
         {.fd = s->control_fd, .events = POLLIN},
+        {.fd = s->exit_fd, .events = POLLIN},
     };
     uint64_t count;
 
@@ -500,6 +545,8 @@ static void wait_and_read(struct supervisor *s)
     for (size_t i = 0; i < SHIP_STREAMS; i++)
         if (fds[OUTPUT + i].revents)
             read_output(s, i);
+    if (fds[EXIT].revents)
+        read_exit(s);
     if (fds[SIGNAL].revents)
         take_signals(s);
     if (fds[CONTROL].revents)

@@ -56,12 +56,14 @@ struct supervisor {
     enum stop stop;
     bool was_asked;        /* we were told to end it */
     pid_t pid;             /* of the first process; 0: none */
+    int exit_fd;           /* tells the status of an isolated program; -1: none */
     bool has_children;     /* as wait(2) knows */
     bool has_ended_output; /* the spools take no more */
     struct task_exit exit; /* `exit` NULL: not known yet */
     int64_t deadline_us;   /* of the phase, 0: none */
     int64_t kill_us;       /* when to kill (again), 0: not */
     int64_t look_us;       /* when to look after DIR */
+    bool has_outgrown;     /* it used more disk space than it may */
     bool has_record;       /* exit.json is written */
     char bytes[SPOOL_RECORD];
 };

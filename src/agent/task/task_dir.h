@@ -12,6 +12,7 @@
  *                   DET_MASTER_FILE; only the supervisor writes it
  *   work/  run/     the task's working directory and its DET_RUN_DIR, with the files of
  *                   env/enter.h: environment.json and failure.json
+ *   tmp/            an isolated task's /tmp
  *   reports/        the ring of reports, DET_REPORT_RING (libdet/ring/ring.h); not in
  *                   run/, where a task of another user could replace it with a symlink
  *
@@ -44,6 +45,7 @@ struct json;
 #define TASK_DIR_WORK    "work"
 #define TASK_DIR_RUN     "run"
 #define TASK_DIR_REPORTS "reports"
+#define TASK_DIR_TMP     "tmp"
 #define TASK_DIR_HOOK    "run/dynamic-tcd-startup-hook.sh"
 #define TASK_DIR_RECORD  "run/environment.json"
 #define TASK_DIR_FAILURE "run/failure.json"

@@ -12,16 +12,16 @@
 #define NO_CONTAINERS "tasks run directly on the host; containers are not built yet"
 
 #define BIND_MOUNT_KEYS(at)                                                            \
-    KEY(KEY_LIST, at, .def = "[]", .not_built = NO_CONTAINERS,                         \
-        .help = "host directories to mount in the container"),                         \
+    KEY(KEY_LIST, at, .def = "[]",                                                     \
+        .help = "directories of the agent that the task sees elsewhere"),              \
         KEY(KEY_MAP, at "[]", .help = "one mount"),                                    \
         KEY(KEY_PATH, at "[].host_path", .flags = KEY_REQUIRED,                        \
             .help = "the directory on the agent"),                                     \
         KEY(KEY_STR, at "[].container_path", .flags = KEY_REQUIRED | KEY_NOT_EMPTY,    \
-            .help = "path in the container, or below the work directory"),             \
+            .help = "where the task sees it; relative: in the work directory"),        \
         KEY(KEY_BOOL, at "[].read_only", .def = "false", .help = "mount read-only"),   \
         KEY(KEY_STR, at "[].propagation", .def = "\"rprivate\"",                       \
-            .help = "mount propagation")
+            .words = WORDS("rprivate", "private"), .help = "mount propagation")
 
 #define DEVICE_KEYS(at)                                                                \
     KEY(KEY_LIST, at, .def = "[]", .not_built = NO_CONTAINERS,                         \

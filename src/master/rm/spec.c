@@ -11,6 +11,7 @@
 #include "config/experiment_config.h"
 #include "config/job_config.h"
 #include "data/json/json.h"
+#include "master/api/storage_roots.h"
 #include "master/master_impl.h"
 #include "master/request/auth.h"
 #include "store/experiment/experiment.h"
@@ -35,6 +36,7 @@ struct parts {
     const struct json *tree; /* the complete configuration */
     const struct json *entrypoint;
     const struct json *environment_variables;
+    const char *storage_directory;
     bool has_files;
     struct arena *mem;
 };
@@ -87,6 +89,7 @@ static det_status load_trial(struct parts *p, struct db *db, struct err *err)
     p->tree = config.tree;
     p->entrypoint = config.entrypoint;
     p->environment_variables = config.environment_variables;
+    p->storage_directory = config.storage_directory;
     p->has_files = p->experiment.files_size > 0;
     return DET_OK;
 }
@@ -229,11 +232,10 @@ static void write_info(struct json_writer *w, const struct parts *p)
     jw_end_object(w);
 }
 
-/* The user that runs the task, if it is not the agent's own.  "root" is the default name in
- * a configuration that sets only numbers; it is not sent. */
-static void write_default_user(struct json_writer *w, const struct json *config)
+/* "root" is the default name in a configuration that sets only numbers; it is not sent. */
+void spec_write_user(struct json_writer *w, const struct master *master)
 {
-    const struct json *user = json_path(config, "security.default_task");
+    const struct json *user = json_path(master->config, "security.default_task");
     const char *name = json_str(json_get(user, "user"), "root");
     const char *group = json_str(json_get(user, "group"), "root");
     int64_t uid = json_i64(json_get(user, "uid"), 0);
@@ -253,7 +255,7 @@ static void write_default_user(struct json_writer *w, const struct json *config)
 static void write_user(struct json_writer *w, const struct parts *p)
 {
     if (!p->starter.agent_user) {
-        write_default_user(w, p->master->config);
+        spec_write_user(w, p->master);
         return;
     }
     jw_object(w, "user");
@@ -263,6 +265,20 @@ static void write_user(struct json_writer *w, const struct parts *p)
     jw_str(w, "group", p->starter.agent_group);
     jw_bool(w, "isLink", true);
     jw_end_object(w);
+}
+
+/* What the agent needs to separate the task from others. */
+static void write_isolation(struct json_writer *w, const struct parts *p)
+{
+    const struct json *defaults =
+        json_get(p->master->config, "task_container_defaults");
+
+    jw_i64(w, "shmSize", json_i64(json_path(p->tree, "resources.shm_size"), 0));
+    jw_i64(w, "shmDefault", json_i64(json_get(defaults, "shm_size_bytes"), 0));
+    jw_json(w, "bindMounts", json_get(p->tree, "bind_mounts"));
+    jw_bool(w, "isShared", !p->master->is_loopback);
+    storage_roots_write(p->master, w, "storageRoots");
+    jw_str(w, "storageDirectory", p->storage_directory);
 }
 
 det_status spec_write(struct master *master, struct db *db, int64_t allocation_id,
@@ -289,6 +305,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
            json_str(json_path(master->config, "task_container_defaults.startup_hook"),
                     NULL));
     write_user(w, &p);
+    write_isolation(w, &p);
     jw_json(w, "requirements", json_path(p.tree, "environment.requirements"));
     jw_str(w, "python", json_str(json_path(p.tree, "environment.python"), NULL));
     jw_object(w, "environment");

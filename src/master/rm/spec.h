@@ -15,4 +15,7 @@ struct master;
 det_status spec_write(struct master *master, struct db *db, int64_t allocation_id,
                       int64_t rank, struct json_writer *w, struct err *err);
 
+/* Writes the user that runs tasks as "user", or nothing if it is the agent's own. */
+void spec_write_user(struct json_writer *w, const struct master *master);
+
 #endif

@@ -10,9 +10,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "agent/privileged.h"
 #include "agent/task/control.h"
 #include "agent/task/prepare/identity.h"
-#include "agent/task/prepare/mounts.h"
 #include "agent/task/spec.h"
 #include "tests/unit/agent/stage.h"
 
@@ -108,6 +108,27 @@ TEST(a_stranger_without_a_group_is_refused)
     CHECK_STR(m->output[0].data, "");
     CHECK_HAS(m->output[1].data, "[det] user 54321 is not known on this machine");
     check_exit(dir, "FAILED", 1, "security.default_task.gid");
+    fake_free(m);
+}
+
+TEST(a_task_of_another_user_inherits_nothing_of_roots_but_harmless_variables)
+{
+    UNLESS(geteuid() == 0, "needs root");
+    struct fake_master *m = open_stage();
+    char dir[128];
+
+    setenv("AWS_SECRET_ACCESS_KEY", "of-root", 1);
+    setenv("LC_TIME", "C", 1);
+    setenv("OFFERED_ONE", "1", 1);
+    setenv("OFFER", "2", 1);
+    run(m, "\"echo x$AWS_SECRET_ACCESS_KEY $LC_TIME $OFFERED_ONE x$OFFER $SHELL\"",
+        AS_STRANGER ",\"passEnvironment\":[\"OFFERED_*\"]", dir);
+    unsetenv("AWS_SECRET_ACCESS_KEY");
+    unsetenv("LC_TIME");
+    unsetenv("OFFERED_ONE");
+    unsetenv("OFFER");
+
+    CHECK_STR(m->output[0].data, "x C 1 x /bin/sh\n");
     fake_free(m);
 }
 
@@ -243,6 +264,8 @@ TEST(links_in_a_model_definition_give_nothing_away)
     snprintf(path, sizeof(path), "%s/t/" TASK_DIR_RUN, m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
     snprintf(path, sizeof(path), "%s/t/" TASK_DIR_REPORTS, m->dir);
+    CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
+    snprintf(path, sizeof(path), "%s/t/" TASK_DIR_TMP, m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
     snprintf(path, sizeof(path), "%s/t/" TASK_DIR_WORK "/deep", m->dir);
     CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
@@ -438,9 +461,9 @@ TEST(a_root_that_may_not_change_its_user_says_so)
  */
 
 #define LOOK                                                                           \
-    "\"cat " MOUNTS_RUN "/info/cluster.json 2>/dev/null | grep -c 3.u.1; "             \
-    "cat " MOUNTS_RUN "/workdir/own 2>/dev/null; "                                     \
-    "cat " MOUNTS_RUN "/train/model/own 2>/dev/null; "                                 \
+    "\"cat " PRIVILEGED_RUN "/info/cluster.json 2>/dev/null | grep -c 3.u.1; "         \
+    "cat " PRIVILEGED_RUN "/workdir/own 2>/dev/null; "                                 \
+    "cat " PRIVILEGED_RUN "/train/model/own 2>/dev/null; "                             \
     "pwd; echo $DET_RUN_DIR; ls $DET_RUN_DIR/info | wc -l\""
 
 /* In a child: 0 where `look` says yes. */
@@ -459,8 +482,8 @@ static bool unshares(void)
 {
     return unshare(CLONE_NEWNS) == 0 &&
            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           (mkdir(MOUNTS_RUN, 0755) == 0 || errno == EEXIST) &&
-           mount("/proc", MOUNTS_RUN, NULL, MS_BIND, NULL) == 0;
+           (mkdir(PRIVILEGED_RUN, 0755) == 0 || errno == EEXIST) &&
+           mount("/proc", PRIVILEGED_RUN, NULL, MS_BIND, NULL) == 0;
 }
 
 /* Where the kernel lets us; elsewhere there is nothing to see. */
@@ -469,25 +492,80 @@ static bool may_unshare(void)
     return in_child(unshares);
 }
 
+static char view_dir[96]; /* of the next test */
+
 static bool sees_mounts(void)
 {
-    mounts_enter("/proc", "/proc");
-    return access(MOUNTS_RUN "/self", F_OK) == 0;
+    const struct privileged_view view = {.dir = view_dir};
+
+    return !privileged_enter(&view, NULL) && access(PRIVILEGED_RUN "/mark", F_OK) == 0;
 }
 
 /* Most machines share what they mount with every namespace that is made from theirs. */
 static bool is_kept_from_a_sharing_machine(void)
 {
-    return unshares() && umount(MOUNTS_RUN) == 0 &&
+    return unshares() && umount(PRIVILEGED_RUN) == 0 &&
            mount("none", "/", NULL, MS_REC | MS_SHARED, NULL) == 0 &&
-           in_child(sees_mounts) && access(MOUNTS_RUN "/self", F_OK) != 0;
+           in_child(sees_mounts) && access(PRIVILEGED_RUN "/mark", F_OK) != 0;
 }
 
 TEST(what_is_mounted_for_a_task_does_not_show_outside)
 {
     UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
+    struct fake_master *m = open_stage();
+    char path[160];
+
+    snprintf(view_dir, sizeof(view_dir), "%s", m->dir);
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_RUN "/mark", m->dir);
+    CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_WORK, m->dir);
+    CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
 
     CHECK(in_child(is_kept_from_a_sharing_machine));
+    fake_free(m);
+}
+
+static bool follows_link(void)
+{
+    const struct privileged_view view = {.dir = view_dir};
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/etc/passwd", view_dir);
+    return unshares() && umount(PRIVILEGED_RUN) == 0 &&
+           !privileged_enter(&view, NULL) && access(path, F_OK) == 0;
+}
+
+/* Another task of the same user may own DIR/run by the time of the mount. */
+TEST(a_mount_point_that_became_a_link_is_not_followed)
+{
+    UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
+    struct fake_master *m = open_stage();
+    char path[160];
+    char target[160];
+
+    snprintf(view_dir, sizeof(view_dir), "%s", m->dir);
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_RUN, m->dir);
+    CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_WORK "/passwd", m->dir);
+    CHECK_OK(io_mkdir(io_system(), path, true, &test_err));
+    snprintf(target, sizeof(target), "%s/etc", m->dir);
+    CHECK_OK(io_mkdir(io_system(), target, true, &test_err));
+    snprintf(path, sizeof(path), "%s/" TASK_DIR_RUN "/workdir", m->dir);
+    CHECK(symlink(target, path) == 0);
+
+    CHECK(!in_child(follows_link));
+    fake_free(m);
+}
+
+TEST(a_task_has_no_way_to_more_rights)
+{
+    struct fake_master *m = open_stage();
+    char dir[128];
+
+    run(m, "\"grep NoNewPrivs: /proc/self/status | tr -d '\\\\t'\"", "", dir);
+
+    CHECK_STR(m->output[0].data, "NoNewPrivs:1\n");
+    fake_free(m);
 }
 
 static void check_look(const char *more)
@@ -502,7 +580,7 @@ static void check_look(const char *more)
 
     snprintf(want, sizeof(want), "1\nmine\nmine\n%s/work\n%s/run\n4\n", dir, dir);
     CHECK_STR(m->output[0].data, want);
-    CHECK(!file_is_there(MOUNTS_RUN, "info"));
+    CHECK(!file_is_there(PRIVILEGED_RUN, "info"));
     fake_free(m);
     mem_free(context);
 }
@@ -618,8 +696,8 @@ TEST(nobody_in_particular_is_the_supervisors_own_user)
 
     CHECK_OK(identity_find(&user, &mem, &who, &test_err));
     CHECK(!who.is_other);
-    CHECK_OK(
-        identity_environment(&who, inherited, "/w", &mem, &environment, &test_err));
+    CHECK_OK(identity_environment(&who, inherited, &(struct field_strs){0}, "/w", &mem,
+                                  &environment, &test_err));
     CHECK(environment == inherited);
     CHECK_OK(identity_give(&who, "/nowhere", &test_err));
 }
@@ -641,10 +719,10 @@ TEST(the_way_is_judged_as_the_kernel_does)
     CHECK_NULL(identity_barrier(&who, m->dir, &mem));
     CHECK(chown(m->dir, 0, STRANGERS) == 0 && chmod(m->dir, 0701) == 0);
     CHECK_STR(identity_barrier(&who, m->dir, &mem), m->dir);
-    CHECK_OK(identity_open(m->dir, &test_err));
+    CHECK_OK(privileged_let_pass(m->dir, &test_err));
     check_mode(m->dir, 0, 0711);
     CHECK_NULL(identity_barrier(&who, m->dir, &mem));
-    CHECK_EQ(identity_open("/nowhere", &test_err), DET_NOT_FOUND);
+    CHECK_EQ(privileged_let_pass("/nowhere", &test_err), DET_NOT_FOUND);
     fake_free(m);
 }
 
@@ -661,8 +739,8 @@ TEST(out_of_memory_is_an_ordinary_error)
         det_status status = identity_find(&user, &mem, &who, NULL);
 
         if (!status)
-            status =
-                identity_environment(&who, inherited, "/w", &mem, &environment, NULL);
+            status = identity_environment(&who, inherited, &(struct field_strs){0},
+                                          "/w", &mem, &environment, NULL);
         CHECK(status == DET_OK || (status == DET_NOMEM && fault_fired()));
     }
 }

@@ -213,7 +213,6 @@ TEST(log_policies_of_one_name_are_refused)
 TEST(what_would_need_containers_is_refused_as_not_built_yet)
 {
     static const char *const refused[] = {
-        "bind_mounts: [{host_path: /a, container_path: b}]",
         "resources: {devices: ['/dev/a:/dev/b']}",
         "environment: {proxy_ports: [{proxy_port: 80}]}",
         "environment: {pod_spec: {a: 1}}",
@@ -242,7 +241,7 @@ TEST(what_asks_for_nothing_is_not_refused)
 {
     FIXTURE(f);
 
-    CHECK_LOADS(&f, SINGLE "bind_mounts: []\n"
+    CHECK_LOADS(&f, SINGLE "bind_mounts: [{host_path: /a, container_path: b}]\n"
                            "resources: {devices: [], native_parallel: false}\n"
                            "environment: {proxy_ports: [], pod_spec: {}}\n"
                            "integrations: {}\n"

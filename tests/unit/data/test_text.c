@@ -295,3 +295,17 @@ TEST(paths_that_lead_outside_are_known)
     CHECK(!path_is_inside("a/.."));
     CHECK(!path_is_inside(NULL));
 }
+
+TEST(a_path_is_below_a_root_by_whole_parts)
+{
+    CHECK_STR(path_under("/data/a/b", "/data"), "a/b");
+    CHECK_STR(path_under("/data//a", "/data/"), "a");
+    CHECK_STR(path_under("/data", "/data"), "");
+    CHECK_STR(path_under("/data/", "/data"), "");
+    CHECK_STR(path_under("/etc", "/"), "etc");
+    CHECK(!path_under("/database", "/data"));
+    CHECK(!path_under("/data/../etc", "/data"));
+    CHECK(!path_under("/data/a/..", "/data"));
+    CHECK(!path_under("data/a", "data"));
+    CHECK(!path_under("/dat", "/data"));
+}

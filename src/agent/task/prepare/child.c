@@ -14,8 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/privileged.h"
 #include "agent/task/prepare/identity.h"
-#include "agent/task/prepare/mounts.h"
+#include "agent/task/prepare/limits.h"
 #include "base/clock.h"
 #include "base/memory/arena.h"
 
@@ -86,10 +87,18 @@ static bool place_three(int in, int out, int err)
 }
 
 /* The stage that failed, and errno: a failing child sends this to its parent. */
-enum stage { STAGE_USER, STAGE_FILES, STAGE_DIRECTORY, STAGE_EXEC };
+enum stage {
+    STAGE_VIEW,
+    STAGE_LIMITS,
+    STAGE_USER,
+    STAGE_FILES,
+    STAGE_DIRECTORY,
+    STAGE_EXEC
+};
 struct failure {
     enum stage stage;
     int code;
+    char what[256]; /* STAGE_VIEW and STAGE_LIMITS: what could not be set up */
 };
 
 struct start {
@@ -98,18 +107,38 @@ struct start {
     int null;
     struct pair output[2];
     struct pair status;
+    struct pair exit; /* of isolated tasks */
 };
 
-/* Does everything but the exec.  Mounts need root, so they come first.  A change of
+static void name_failure(struct failure *failure, const char *what)
+{
+    size_t len = strnlen(what, sizeof(failure->what) - 1);
+
+    memcpy(failure->what, what, len);
+    failure->what[len] = '\0';
+}
+
+static _Noreturn void send_failure(int status, struct failure *failure)
+{
+    failure->code = errno;
+    (void)!write(status, failure, sizeof(*failure));
+    _exit(EXIT_LOST);
+}
+
+/* Does everything but the exec.  Limits may need root, so they come first.  A change of
  * user clears the parent-death signal, so it is set afterwards.  The directory is
  * entered with the user's rights. */
-static enum stage settle_child(const struct start *start, pid_t parent)
+static enum stage settle_child(const struct start *start, pid_t parent,
+                               struct failure *failure)
 {
     const struct child_config *config = start->config;
+    const char *refused = limits_apply(config->limits);
 
-    if (config->run)
-        mounts_enter(config->run, config->directory);
-    if (config->who && config->who->is_other && !identity_become(config->who))
+    if (refused) {
+        name_failure(failure, refused);
+        return STAGE_LIMITS;
+    }
+    if (!privileged_become(config->who))
         return STAGE_USER;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -119,22 +148,75 @@ static enum stage settle_child(const struct start *start, pid_t parent)
     return chdir(config->directory) ? STAGE_DIRECTORY : STAGE_EXEC;
 }
 
-static _Noreturn void be_child(const struct start *start, pid_t parent)
+static _Noreturn void be_program(const struct start *start, int status, pid_t parent)
 {
-    int status = lift(start->status.write);
-    struct failure failure;
+    struct failure failure = {.stage = STAGE_EXEC};
 
-    reset_signals();
-    setsid();
-    failure.stage = settle_child(start, parent);
+    failure.stage = settle_child(start, parent, &failure);
     if (failure.stage == STAGE_EXEC) {
         close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         execve(start->path, (char *const *)(uintptr_t)start->config->argv,
                (char *const *)(uintptr_t)start->config->environment);
     }
-    failure.code = errno;
-    (void)!write(status, &failure, sizeof(failure));
-    _exit(EXIT_LOST);
+    send_failure(status, &failure);
+}
+
+/* The first process of a process namespace: without it the program would be that, and
+ * would ignore signals.  It has the task's rights only. */
+static _Noreturn void be_first(const struct start *start, pid_t program)
+{
+    int status;
+    pid_t pid;
+
+    if (dup2(start->exit.write, 0) != 0)
+        _exit(EXIT_LOST);
+    close_range(1, ~0U, 0);
+    if (!privileged_become(start->config->who))
+        _exit(EXIT_LOST);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    do {
+        pid = waitpid(-1, &status, 0);
+        if (pid == program)
+            (void)!write(0, &status, sizeof(status));
+    } while (pid > 0 || errno == EINTR);
+    _exit(0);
+}
+
+/* Whether the supervisor has died: then nobody reads the pipe any more. */
+static bool is_orphan(const struct start *start, int status)
+{
+    struct pollfd end = {.fd = status};
+
+    close(start->status.read);
+    return poll(&end, 1, 0) > 0 && (end.revents & POLLERR);
+}
+
+static _Noreturn void be_child(const struct start *start, pid_t parent)
+{
+    const struct privileged_view *view = start->config->view;
+    int status = lift(start->status.write);
+    struct failure failure = {.stage = STAGE_VIEW};
+    const char *failed;
+    pid_t program;
+
+    reset_signals();
+    setsid();
+    failed = view ? privileged_enter(view, start->config->who) : NULL;
+    if (failed) {
+        name_failure(&failure, failed);
+        send_failure(status, &failure);
+    }
+    if (!view || !view->is_isolated)
+        be_program(start, status, parent);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (is_orphan(start, status))
+        _exit(EXIT_LOST);
+    program = fork();
+    if (program == 0)
+        be_program(start, status, getppid());
+    if (program < 0)
+        send_failure(status, &failure);
+    be_first(start, program);
 }
 
 /* ---- finding --------------------------------------------------------------------- */
@@ -210,6 +292,7 @@ static void start_done(struct start *start)
     pair_done(&start->output[0]);
     pair_done(&start->output[1]);
     pair_done(&start->status);
+    pair_done(&start->exit);
 }
 
 /* Waits for exec; false: it failed. */
@@ -232,6 +315,12 @@ static det_status tell_failure(const struct child_config *config,
 
     if (failure->stage == STAGE_EXEC)
         return cannot_run(config->argv[0], failure->code, err);
+    if (failure->stage == STAGE_VIEW)
+        return err_errno(err, failure->code, "cannot mount '%s' for the task",
+                         failure->what);
+    if (failure->stage == STAGE_LIMITS)
+        return err_errno(err, failure->code, "cannot set the task's limit of %s",
+                         failure->what);
     if (failure->stage == STAGE_USER)
         return err_errno(err, failure->code, "cannot become user %u",
                          (unsigned)who->uid);
@@ -248,15 +337,6 @@ static det_status tell_failure(const struct child_config *config,
     return err_errno(err, failure->code, "cannot enter '%s'", config->directory);
 }
 
-/* Lets the task open /dev/stdout: the kernel checks who owns the pipe. */
-static void give_pipes(const struct start *start)
-{
-    const struct identity *who = start->config->who;
-
-    for (int i = 0; who && who->is_other && i < 2; i++)
-        (void)!fchown(start->output[i].write, who->uid, who->gid);
-}
-
 static void reap(pid_t pid)
 {
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -270,7 +350,9 @@ det_status child_start(const struct child_config *config, struct arena *mem,
     struct start start = {.config = config,
                           .null = open("/dev/null", O_RDONLY | O_CLOEXEC),
                           .output = {{-1, -1}, {-1, -1}},
-                          .status = {-1, -1}};
+                          .status = {-1, -1},
+                          .exit = {-1, -1}};
+    bool is_isolated = config->view && config->view->is_isolated;
     pid_t parent = getpid();
     struct failure failure;
     pid_t pid;
@@ -280,10 +362,12 @@ det_status child_start(const struct child_config *config, struct arena *mem,
     if (status)
         return status;
     if (start.null < 0 || !pair_open(&start.output[0]) ||
-        !pair_open(&start.output[1]) || !pair_open(&start.status))
+        !pair_open(&start.output[1]) || !pair_open(&start.status) ||
+        (is_isolated && !pair_open(&start.exit)))
         return err_errno(err, errno, "cannot make the task's pipes");
-    give_pipes(&start);
-    pid = fork();
+    privileged_give_pipe(config->who, start.output[0].write);
+    privileged_give_pipe(config->who, start.output[1].write);
+    pid = privileged_clone(config->view);
     if (pid == 0)
         be_child(&start, parent);
     if (pid < 0)
@@ -294,6 +378,10 @@ det_status child_start(const struct child_config *config, struct arena *mem,
         return tell_failure(config, &failure, mem, err);
     }
     ret_child->pid = pid;
+    ret_child->exit_fd = start.exit.read;
+    if (is_isolated)
+        fcntl(start.exit.read, F_SETFL, O_NONBLOCK);
+    start.exit.read = -1;
     for (int i = 0; i < 2; i++) {
         int *fd = &start.output[i].read;
 

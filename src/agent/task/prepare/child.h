@@ -14,6 +14,8 @@
 
 struct arena;
 struct identity;
+struct privileged_view;
+struct task_limits;
 
 /* Describes the entrypoint: its own session and process group, empty standard input,
  * output into two pipes; it dies when its parent's main thread does. */
@@ -21,13 +23,18 @@ struct child_config {
     const char *const *argv;
     const char *const *environment; /* "NAME=value", ends with NULL */
     const char *directory;
-    const char *run;            /* is mounted at MOUNTS_RUN if possible */
-    const struct identity *who; /* borrowed; NULL or !is_other: as we are */
+    const struct identity *who;         /* NULL or !is_other: as we are */
+    const struct privileged_view *view; /* what it sees; NULL: as we do */
+    const struct task_limits *limits;   /* NULL: ours */
 };
 
+/* An isolated task has a process of ours before it, the first of its process namespace:
+ * it adopts orphans, and ends when no process is left.  Then `pid` is that process, and
+ * the program's own status comes through `exit_fd` as an int of wait(2). */
 struct child {
     pid_t pid;
     int output[2]; /* read ends of stdout and stderr; they never block */
+    int exit_fd;   /* -1: `pid` is the program */
 };
 
 /* Returns when exec has succeeded or failed: DET_NOT_FOUND, DET_FORBIDDEN or another

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/task/prepare/env_entry.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "agent/env/enter.h"
+#include "agent/privileged.h"
 #include "agent/task/prepare/identity.h"
 #include "agent/task/prepare/task_layout.h"
 #include "agent/task/spec.h"
@@ -17,20 +15,22 @@
 #include "base/memory/vec.h"
 #include "data/json/json.h"
 
+#define USER_ENVS "user-%u"
+
 enum { FILE_MOST = 4 << 20, SCRATCH = 64 << 10 };
 
 static const char *envs_of(const struct env_entry *d, struct arena *mem)
 {
     if (!d->who || !d->who->is_other)
         return d->spec->envs;
-    return arena_printf(mem, "%s/user-%u", d->spec->envs, (unsigned)d->who->uid);
+    return arena_printf(mem, "%s/" USER_ENVS, d->spec->envs, (unsigned)d->who->uid);
 }
 
 det_status env_entry_prepare(struct io *io, const struct env_entry *entry,
                              struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
-    const char *own;
+    const char *name;
     det_status st;
 
     if (!entry->spec->envs)
@@ -38,14 +38,10 @@ det_status env_entry_prepare(struct io *io, const struct env_entry *entry,
     st = io_mkdir(io, entry->spec->envs, false, err);
     if (st || !entry->who->is_other)
         return st;
-    own = envs_of(entry, &mem);
-    if (!own)
+    name = arena_printf(&mem, USER_ENVS, (unsigned)entry->who->uid);
+    if (!name)
         return err_default(err, DET_NOMEM);
-    st = io_mkdir(io, own, true, err);
-    if (!st && lchown(own, entry->who->uid, entry->who->gid))
-        st = err_errno(err, errno, "cannot give '%s' to user %u", own,
-                       (unsigned)entry->who->uid);
-    return st;
+    return privileged_own_dir(entry->who, entry->spec->envs, name, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */

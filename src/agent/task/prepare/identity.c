@@ -11,8 +11,8 @@
  *
  *   DATA             `det serve`, which also gives DATA/checkpoints to the user
  *   DATA/agent       the agent, as DATA/agent/tasks
- *   .../tasks/A-R    the supervisor; work/, run/ and reports/ in it belong to the user,
- *                    mode 0700
+ *   .../tasks/A-R    the supervisor; work/, run/, tmp/ and reports/ in it belong to the
+ *                    user, mode 0700
  *
  * Everything else in these directories is private by its own mode (0600, also the
  * control socket): keys, tokens, the database, specs, spools, logs.  Directories above
@@ -20,26 +20,28 @@
  * task fails with a sentence that names it.  (A directory in /var/tmp would need no
  * open way, but the checkpoints would, and other programs clean /var/tmp.)
  *
- * Handing over is the last step before the start.  Until then these directories belong
- * to root and are closed, and the top of each tree changes its owner last, so no user
- * can put a symlink in the way of a chown.  Afterwards they are hostile ground for
- * root: code that reads there later must not follow symlinks. */
+ * Handing over (privileged.h) is the last step before the start.  Until then these
+ * directories belong to root and are closed.  Afterwards they are hostile ground for
+ * root: code that reads there later must not follow symlinks.
+ *
+ * A task of another user does not inherit the agent's environment, which may hold
+ * root's secrets: it gets a few harmless variables and those that the agent's
+ * configuration names (pass_environment). */
 #include "agent/task/prepare/identity.h"
 
 #include <errno.h>
-#include <fts.h>
 #include <grp.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/privileged.h"
 #include "agent/task/spec.h"
 #include "agent/task/task_dir.h"
 #include "base/memory/arena.h"
 
-enum { SCRATCH = 64 << 10, ENTRY_BYTES = 4 << 10, ENTRY_LIMIT = 1 << 20, GROUPS = 32 };
+enum { ENTRY_BYTES = 4 << 10, ENTRY_LIMIT = 1 << 20, GROUPS = 32 };
 
 /* ---- looking up ------------------------------------------------------------------ */
 
@@ -136,6 +138,7 @@ det_status identity_find(const struct task_user *user, struct arena *mem,
     who.gid = user->gid || user->is_link ? who.gid : entry->pw_gid;
     who.name = entry ? entry->pw_name : user->name;
     who.home = entry ? entry->pw_dir : NULL;
+    who.shell = entry && entry->pw_shell[0] ? entry->pw_shell : "/bin/sh";
     status = find_groups(&who, mem, err);
     if (!status)
         *ret_who = who;
@@ -144,21 +147,39 @@ det_status identity_find(const struct task_user *user, struct arena *mem,
 
 /* ---- variables ------------------------------------------------------------------- */
 
-/* Prefixes of variables that describe the user who started the agent. */
-static const char *const personal[] = {
-    "HOME=", "USER=", "LOGNAME=", "MAIL=", "XDG_",
-};
+/* The inherited variables that a task of another user gets.  All others describe the
+ * user who started the agent, or are that user's secrets. */
+static const char *const passed[] = {"PATH", "LANG", "LANGUAGE", "TERM", "TZ"};
+static const char locale_prefix[] = "LC_";
 
-static bool is_personal(const char *variable)
+/* `pattern` may end with '*'. */
+static bool is_named(const char *variable, size_t len, const char *pattern)
 {
-    for (size_t i = 0; i < ARRAY_LEN(personal); i++)
-        if (strncmp(variable, personal[i], strlen(personal[i])) == 0)
+    size_t size = strlen(pattern);
+
+    if (size && pattern[size - 1] == '*')
+        return len >= size - 1 && strncmp(variable, pattern, size - 1) == 0;
+    return len == size && strncmp(variable, pattern, len) == 0;
+}
+
+static bool is_passed(const char *variable, const struct field_strs *named)
+{
+    size_t len = strcspn(variable, "=");
+
+    if (strncmp(variable, locale_prefix, sizeof(locale_prefix) - 1) == 0)
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(passed); i++)
+        if (is_named(variable, len, passed[i]))
+            return true;
+    for (size_t i = 0; i < named->count; i++)
+        if (is_named(variable, len, named->at[i]))
             return true;
     return false;
 }
 
 det_status identity_environment(const struct identity *who,
-                                const char *const *inherited, const char *work,
+                                const char *const *inherited,
+                                const struct field_strs *named, const char *work,
                                 struct arena *mem, const char *const **ret_environment,
                                 struct err *err)
 {
@@ -171,14 +192,15 @@ det_status identity_environment(const struct identity *who,
     }
     while (inherited[count])
         count++;
-    environment = arena_array(mem, const char *, count + 4);
+    environment = arena_array(mem, const char *, count + 5);
     if (!environment)
         return err_default(err, DET_NOMEM);
     count = 0;
     for (; *inherited; inherited++)
-        if (!is_personal(*inherited))
+        if (is_passed(*inherited, named))
             environment[count++] = *inherited;
     environment[count++] = arena_printf(mem, "HOME=%s", who->home ? who->home : work);
+    environment[count++] = arena_printf(mem, "SHELL=%s", who->shell);
     if (who->name) {
         environment[count++] = arena_printf(mem, "USER=%s", who->name);
         environment[count++] = arena_printf(mem, "LOGNAME=%s", who->name);
@@ -191,59 +213,16 @@ det_status identity_environment(const struct identity *who,
 
 /* ---- files ----------------------------------------------------------------------- */
 
-static void ftsp_done(FTS **tree)
-{
-    if (*tree)
-        fts_close(*tree);
-}
-
-/* From the leaves to the top; changes symlinks, not their targets. */
-static det_status give_tree(const struct identity *who, char *path, struct err *err)
-{
-    char *paths[] = {path, NULL};
-    CLEANUP(ftsp_done)
-    FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-    const FTSENT *entry;
-
-    if (!tree)
-        return err_errno(err, errno, "cannot list '%s'", path);
-    while ((errno = 0, entry = fts_read(tree)) != NULL) {
-        if (entry->fts_info == FTS_D)
-            continue; /* it comes again, after its content */
-        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR ||
-            entry->fts_info == FTS_NS)
-            return err_errno(err, entry->fts_errno, "cannot list '%s'",
-                             entry->fts_path);
-        if (lchown(entry->fts_path, who->uid, who->gid))
-            return err_errno(err, errno, "cannot give '%s' to user %u", entry->fts_path,
-                             (unsigned)who->uid);
-    }
-    return errno ? err_errno(err, errno, "cannot list '%s'", path) : DET_OK;
-}
-
-det_status identity_open(const char *dir, struct err *err)
-{
-    struct stat st;
-
-    if (stat(dir, &st) || chmod(dir, (st.st_mode & 07777) | S_IXGRP | S_IXOTH))
-        return err_errno(err, errno, "cannot let other users pass through '%s'", dir);
-    return DET_OK;
-}
-
 det_status identity_give(const struct identity *who, const char *dir, struct err *err)
 {
-    static const char *const given[] = {TASK_DIR_WORK, TASK_DIR_RUN, TASK_DIR_REPORTS};
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
-    det_status status = DET_OK;
+    static const char *const given[] = {TASK_DIR_WORK, TASK_DIR_RUN, TASK_DIR_REPORTS,
+                                        TASK_DIR_TMP, NULL};
+    det_status status;
 
     if (!who->is_other)
         return DET_OK;
-    for (size_t i = 0; !status && i < ARRAY_LEN(given); i++) {
-        char *path = task_dir_path(&mem, dir, given[i]);
-
-        status = path ? give_tree(who, path, err) : err_default(err, DET_NOMEM);
-    }
-    return status ? status : identity_open(dir, err);
+    status = privileged_give(who, dir, given, err);
+    return status ? status : privileged_let_pass(dir, err);
 }
 
 static bool may_pass(const struct identity *who, const struct stat *st)
@@ -272,15 +251,4 @@ const char *identity_barrier(const struct identity *who, const char *path,
             return part;
     }
     return NULL;
-}
-
-/* ---- between fork and exec ------------------------------------------------------- */
-
-/* Bare system calls: libc's wrappers take locks to inform other threads, which do not
- * exist in the child. */
-bool identity_become(const struct identity *who)
-{
-    return syscall(SYS_setgroups, who->group_count, who->groups) == 0 &&
-           syscall(SYS_setresgid, who->gid, who->gid, who->gid) == 0 &&
-           syscall(SYS_setresuid, who->uid, who->uid, who->uid) == 0;
 }

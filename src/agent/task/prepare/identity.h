@@ -10,6 +10,7 @@
 #include "base/err.h"
 
 struct arena;
+struct field_strs;
 struct task_user;
 
 struct identity {
@@ -20,6 +21,7 @@ struct identity {
     size_t group_count;
     const char *name; /* NULL: neither this machine nor the master has one */
     const char *home; /* NULL: this machine does not know the user */
+    const char *shell;
 };
 
 /* Looks the user up; strings and groups are in `mem`.  DET_FORBIDDEN: we are neither
@@ -27,23 +29,20 @@ struct identity {
 det_status identity_find(const struct task_user *user, struct arena *mem,
                          struct identity *ret_who, struct err *err);
 
-/* The inherited variables, with that user's HOME, USER and LOGNAME, and without
- * those that lead to the supervisor's own files.  A user that this machine does not
- * know has its home in `work`.  Borrows the strings; the array is in `mem`. */
+/* For another user: PATH, LANG, LC_*, TERM and TZ of the inherited variables, those that
+ * `named` names (also "PREFIX*"), and that user's HOME, SHELL, USER and LOGNAME.  A user
+ * that this machine does not know has its home in `work`.  Borrows the strings; the
+ * array is in `mem`. */
 det_status identity_environment(const struct identity *who,
-                                const char *const *inherited, const char *work,
+                                const char *const *inherited,
+                                const struct field_strs *named, const char *work,
                                 struct arena *mem, const char *const **ret_environment,
                                 struct err *err);
 
-/* Gives DIR/work, DIR/run and DIR/reports, with everything in them, to the user, and
- * opens DIR.  We must never write there afterwards.  Does nothing for !is_other. */
+/* Gives DIR/work, DIR/run, DIR/tmp and DIR/reports, with everything in them, to the
+ * user, and opens DIR.  We must never write there afterwards.  Does nothing for
+ * !is_other. */
 det_status identity_give(const struct identity *who, const char *dir, struct err *err);
-
-/* Others may pass through the directory, not list it. */
-det_status identity_open(const char *dir, struct err *err);
-
-/* Between fork and exec.  False, with errno: it is not allowed. */
-bool identity_become(const struct identity *who);
 
 /* The first directory on the way to `path` that is closed to the user, in `mem`;
  * NULL: none. */

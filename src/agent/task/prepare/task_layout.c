@@ -235,6 +235,7 @@ det_status task_layout_make(struct io *io, const struct task_spec *spec,
     char *run = task_dir_path(&mem, dir, TASK_DIR_RUN);
     char *path = task_dir_path(&mem, dir, TASK_DIR_HOOK);
     char *ring = task_dir_path(&mem, dir, TASK_DIR_REPORTS);
+    char *tmp = task_dir_path(&mem, dir, TASK_DIR_TMP);
     det_status status;
 
     if (mem.has_failed)
@@ -246,6 +247,8 @@ det_status task_layout_make(struct io *io, const struct task_spec *spec,
         status = io_mkdir(io, info, true, err);
     if (!status && hook && hook[0])
         status = io_replace(io, path, hook, strlen(hook), true, err);
+    if (!status)
+        status = io_mkdir(io, tmp, true, err);
     if (!status)
         status = io_mkdir(io, ring, true, err);
     if (!status)

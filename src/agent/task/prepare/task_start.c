@@ -12,8 +12,8 @@
 #include "agent/task/prepare/child.h"
 #include "agent/task/prepare/entrypoint.h"
 #include "agent/task/prepare/env_entry.h"
-#include "agent/task/prepare/mounts.h"
 #include "agent/task/prepare/task_layout.h"
+#include "agent/task/prepare/task_view.h"
 #include "agent/task/spec.h"
 #include "agent/task/task_dir.h"
 #include "base/io/io.h"
@@ -107,10 +107,15 @@ static det_status meet_other_nodes(struct task_start *start, struct err *err)
 static det_status hand_over(struct task_start *start, struct err *err)
 {
     const struct env_entry entry = {.spec = start->spec, .who = &start->user};
-    det_status status;
+    const struct task_view_config view = {.io = start->io,
+                                          .spec = start->spec,
+                                          .who = &start->user,
+                                          .dir = start->dir,
+                                          .program = start->program};
+    det_status status = env_entry_prepare(start->io, &entry, err);
 
-    mounts_prepare(start->dir);
-    status = env_entry_prepare(start->io, &entry, err);
+    if (!status)
+        status = task_view_plan(&view, &start->mem, &start->view, &start->note, err);
     if (!status)
         status = identity_give(&start->user, start->dir, err);
     return local_status(status, err);
@@ -149,9 +154,9 @@ static det_status build_environment(struct task_start *start,
 {
     const char *const *inherited;
     const char **environment;
-    det_status status =
-        identity_environment(config->who, (const char *const *)(uintptr_t)environ,
-                             config->directory, mem, &inherited, err);
+    det_status status = identity_environment(
+        config->who, (const char *const *)(uintptr_t)environ,
+        &start->spec->pass_environment, config->directory, mem, &inherited, err);
 
     if (!status)
         status = task_layout_environment(start->spec, start->dir, start->program,
@@ -197,12 +202,13 @@ det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
 {
     struct child_config config = {
         .directory = task_dir_path(mem, start->dir, TASK_DIR_WORK),
-        .run = task_dir_path(mem, start->dir, TASK_DIR_RUN),
         .who = &start->user,
+        .view = start->view,
+        .limits = &start->spec->limits,
     };
     det_status status;
 
-    if (!config.directory || !config.run)
+    if (!config.directory)
         return err_default(err, DET_NOMEM);
     status = build_environment(start, &config, mem, err);
     if (!status)

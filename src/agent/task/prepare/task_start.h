@@ -36,6 +36,7 @@
 struct child;
 struct io;
 struct master_link;
+struct privileged_view;
 struct task_spec;
 
 struct task_start {
@@ -45,8 +46,10 @@ struct task_start {
     const char *dir;     /* the task directory */
     const char *program; /* this executable */
 
-    struct arena mem;       /* of the steps */
-    struct identity user;   /* who runs the program; in `mem` */
+    struct arena mem;             /* of the steps */
+    struct identity user;         /* who runs the program; in `mem` */
+    struct privileged_view *view; /* what it sees; in `mem`; NULL: what we see */
+    const char *note;             /* for its log; NULL: none */
     char code[SHA256_TEXT]; /* checksum of the files that were unpacked; "": none */
 };
 

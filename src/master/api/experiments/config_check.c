@@ -14,6 +14,7 @@
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
 #include "master/api/experiments/experiment_continue.h"
+#include "master/api/storage_roots.h"
 #include "master/request/access.h"
 #include "search/preview.h"
 #include "search/searcher.h"
@@ -46,6 +47,15 @@ static det_status check_experiment(struct request *req, const char *text,
 
     *ret_checked =
         (struct checked){config.tree, config.searcher, config.hyperparameters};
+    if (!st) {
+        struct err err = {0};
+
+        st = storage_roots_check(master, &config, &req->mem, &err);
+        if (st)
+            config_report_error(report, NULL, "checkpoint_storage", "%s",
+                                err.text + strcspn(err.text, " ") + 1);
+        st = st ? config_report_status(report, req->err) : DET_OK;
+    }
     return st;
 }
 

@@ -20,6 +20,7 @@
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
 #include "master/api/experiments/experiment_create.h"
+#include "master/api/storage_roots.h"
 #include "master/api/submit.h"
 #include "master/request/access.h"
 #include "store/checkpoint/collect.h"
@@ -137,14 +138,19 @@ static det_status load_config(struct request *req, struct continue_state *state,
 
     if (st)
         return st;
-    if (!state->over->list.count)
-        return experiment_config_open(text, strlen(text), &req->mem, &state->config,
-                                      req->err);
+    if (!state->over->list.count) {
+        st = experiment_config_open(text, strlen(text), &req->mem, &state->config,
+                                    req->err);
+        return st ? st
+                  : storage_roots_check(master, &state->config, &req->mem, req->err);
+    }
     merged = merge_changes(&req->mem, state->over, base);
     if (!merged || req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
     st = experiment_config_load_tree(merged, &defaults, &req->mem, report,
                                      &state->config, req->err);
+    if (!st)
+        st = storage_roots_check(master, &state->config, &req->mem, req->err);
     if (st)
         return err_prefix(req->err, "invalid experiment configuration");
     st = submit_check_size("DET_EXPERIMENT_CONFIG", state->config.json, req->err);

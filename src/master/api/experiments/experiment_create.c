@@ -12,6 +12,7 @@
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
 #include "master/api/render.h"
+#include "master/api/storage_roots.h"
 #include "master/api/submit.h"
 #include "master/request/access.h"
 #include "search/preview.h"
@@ -95,6 +96,8 @@ static det_status load_config(struct request *req, const char *text,
     submit_make_name("Experiment", random, state->name);
     st = experiment_config_load(text, strlen(text), &defaults, &req->mem, &report,
                                 &state->config, req->err);
+    if (!st)
+        st = storage_roots_check(master, &state->config, &req->mem, req->err);
     return st ? err_prefix(req->err, "invalid experiment configuration") : DET_OK;
 }
 

@@ -11,7 +11,7 @@
  *       -> next_piece() (lane of files)      one piece of the archive after the other
  *
  * The storage may belong to tasks, which run other people's programs.  So files are opened
- * below the directory without following symlinks. */
+ * below an allowed root (storage_roots.h) without following symlinks. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,6 +21,7 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/reports/checkpoints.h"
+#include "master/api/storage_roots.h"
 #include "master/request/error_body.h"
 #include "master/request/request_stream.h"
 #include "store/checkpoint/checkpoint.h"
@@ -42,7 +43,8 @@ struct packed_file {
 
 struct download {
     struct io *io;
-    const char *root;
+    const char *root;  /* an allowed root of storage */
+    const char *below; /* the storage directory, relative to it */
     const char *uuid;
     int64_t modified_s;
     struct packed_file *files;
@@ -139,7 +141,8 @@ static det_status read_files(struct request *req, const struct checkpoint *row,
                            "its directory",
                            row->uuid, item->key);
         file->path = item->key;
-        file->below = arena_printf(&req->mem, "%s/%s", row->uuid, item->key);
+        file->below = arena_printf(&req->mem, "%s%s%s/%s", d->below,
+                                   d->below[0] ? "/" : "", row->uuid, item->key);
         file->size_bytes = (uint64_t)json_i64(item, 0);
         file->is_directory = item->key[len - 1] == '/';
         if (!file->below)
@@ -149,10 +152,12 @@ static det_status read_files(struct request *req, const struct checkpoint *row,
     return DET_OK;
 }
 
-/* Where the experiment keeps its checkpoints. */
+/* Where the experiment keeps its checkpoints.  An experiment that was submitted when
+ * the configuration allowed more may be outside. */
 static det_status find_root(struct request *req, const struct checkpoint *row,
-                            const char **ret_root)
+                            struct download *d)
 {
+    struct storage_root root = {0};
     struct experiment_config config;
     struct experiment_view view;
     det_status st =
@@ -165,7 +170,10 @@ static det_status find_root(struct request *req, const struct checkpoint *row,
         st = err_set(req->err, DET_UNSUPPORTED,
                      "the storage of checkpoint %s is not a directory", row->uuid);
     if (!st)
-        *ret_root = config.storage_directory;
+        st = storage_roots_find(req->master, config.storage_directory, &req->mem, &root,
+                                req->err);
+    d->root = root.root;
+    d->below = root.below;
     return st;
 }
 
@@ -333,7 +341,7 @@ det_status api_download_checkpoint(struct request *req)
     };
     if (!d->bytes)
         return DET_NOMEM;
-    st = find_root(req, &row, &d->root);
+    st = find_root(req, &row, d);
     if (!st)
         st = read_files(req, &row, d);
     if (st)

@@ -9,10 +9,12 @@
 #include "base/rng.h"
 #include "config/experiment_config.h"
 #include "master/api/api.h"
+#include "master/api/storage_roots.h"
 #include "master/background/collector.h"
 #include "master/background/janitor.h"
 #include "master/changes/change_notes.h"
 #include "master/request/access.h"
+#include "master/rm/spec.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/collect.h"
 #include "store/checkpoint/removal.h"
@@ -178,6 +180,8 @@ det_status api_preview_gc(struct request *req)
 struct storage_place {
     int64_t experiment_id;
     const char *directory; /* NULL: unknown */
+    struct storage_root root;
+    const char *refused; /* why nothing is removed there; NULL: it may be */
 };
 
 static det_status find_place(struct request *req, int64_t experiment_id,
@@ -196,9 +200,28 @@ static det_status find_place(struct request *req, int64_t experiment_id,
                                     &config, req->err);
     if (st == DET_NOMEM)
         return st;
-    if (!st)
-        place->directory = config.storage_directory;
+    if (st || !config.storage_directory)
+        return DET_OK;
+    place->directory = config.storage_directory;
+    if (storage_roots_find(req->master, place->directory, &req->mem, &place->root,
+                           req->err))
+        place->refused = arena_strdup(&req->mem, req->err->text);
     return DET_OK;
+}
+
+/* The agent removes with the rights of the tasks, below the root. */
+static void write_place(struct request *req, const struct storage_place *place)
+{
+    jw_str(&req->w, "directory", place->directory);
+    if (!place->directory)
+        return;
+    if (place->refused) {
+        jw_str(&req->w, "refused", place->refused);
+        return;
+    }
+    jw_str(&req->w, "root", place->root.root);
+    jw_str(&req->w, "below", place->root.below);
+    spec_write_user(&req->w, req->master);
 }
 
 static det_status render_removals(struct request *req,
@@ -220,7 +243,7 @@ static det_status render_removals(struct request *req,
             continue;
         jw_object(&req->w, NULL);
         jw_str(&req->w, "uuid", rows[i].uuid);
-        jw_str(&req->w, "directory", place.directory);
+        write_place(req, &place);
         jw_end_object(&req->w);
     }
     return st;
@@ -244,7 +267,7 @@ static det_status render_sweeps(struct request *req)
         jw_object(&req->w, NULL);
         jw_i64(&req->w, "trial", rows[i].trial_id);
         jw_i64(&req->w, "run", rows[i].run_id);
-        jw_str(&req->w, "directory", place.directory);
+        write_place(req, &place);
         jw_end_object(&req->w);
     }
     jw_end_array(&req->w);

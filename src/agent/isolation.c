@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/isolation.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/privileged.h"
+#include "agent/task/spec.h"
+#include "base/log.h"
+#include "base/memory/arena.h"
+#include "data/json/json.h"
+
+static det_status read_storage_roots(const struct json *list, struct arena *mem,
+                                     struct field_strs *ret_roots, struct err *err)
+{
+    size_t count = 0;
+    const char **at;
+
+    json_each(item, list)
+        count++;
+    at = arena_array(mem, const char *, count + 1);
+    if (!at)
+        return err_default(err, DET_NOMEM);
+    count = 0;
+    json_each(item, list)
+        at[count++] = json_str(item, "");
+    *ret_roots = (struct field_strs){at, count};
+    return DET_OK;
+}
+
+/* One line, at the start: what, why, what to do. */
+static det_status tell_missing(const struct isolation *isolation, const struct err *why,
+                               struct err *err)
+{
+    static const char root[] = "let the agent's container or service mount and create "
+                               "namespaces (CAP_SYS_ADMIN)";
+    static const char user[] = "run the agent as root, or allow user namespaces "
+                               "(sysctl kernel.unprivileged_userns_clone, "
+                               "user.max_user_namespaces)";
+    const char *remedy = geteuid() == 0 ? root : user;
+
+    if (isolation->is_always)
+        return err_set(err, DET_UNSUPPORTED,
+                       "task_isolation is 'always', but %s; %s, or set it to 'auto'",
+                       why->text, remedy);
+    log_warn("tasks are not isolated from each other: %s; %s", why->text, remedy);
+    return DET_OK;
+}
+
+det_status isolation_find(const struct json *config, struct arena *mem,
+                          struct isolation *ret_isolation, struct err *err)
+{
+    const char *mode = json_str(json_get(config, "task_isolation"), "auto");
+    struct isolation isolation = {
+        .is_always = strcmp(mode, "always") == 0,
+        .is_never = strcmp(mode, "never") == 0,
+        .bind_mount_roots = json_get(config, "bind_mount_roots"),
+        .pass_environment = json_get(config, "pass_environment"),
+        .limits = json_get(config, "task_limits"),
+    };
+    struct err why = {0};
+    det_status st = read_storage_roots(json_get(config, "checkpoint_storage_roots"),
+                                       mem, &isolation.storage_roots, err);
+
+    if (!st && isolation.is_never)
+        log_info("tasks are not isolated from each other, as configured "
+                 "(task_isolation: never)");
+    if (!st && !isolation.is_never) {
+        isolation.is_possible = privileged_probe(&why) == DET_OK;
+        if (!isolation.is_possible)
+            st = tell_missing(&isolation, &why, err);
+    }
+    if (!st)
+        *ret_isolation = isolation;
+    return st;
+}
+
+static void set_copy(struct json *spec, const char *key, const struct json *value,
+                     struct arena *mem)
+{
+    if (!json_is_null(value))
+        json_set(mem, spec, key, json_copy(mem, value));
+}
+
+det_status isolation_complete(const struct isolation *isolation, struct json *spec,
+                              struct arena *mem, struct err *err)
+{
+    struct task_spec read;
+    det_status st = spec_read(spec, mem, &read, err);
+    bool is_isolated;
+
+    if (st)
+        return st;
+    is_isolated = isolation->is_possible && (isolation->is_always || read.is_shared ||
+                                             (geteuid() == 0 && read.user.uid != 0));
+    json_set(mem, spec, "isIsolated", json_new_bool(mem, is_isolated));
+    set_copy(spec, "bindMountRoots", isolation->bind_mount_roots, mem);
+    set_copy(spec, "passEnvironment", isolation->pass_environment, mem);
+    set_copy(spec, "limits", isolation->limits, mem);
+    return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
+}

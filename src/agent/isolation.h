@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isolation.h - how far this agent separates its tasks, from its configuration and from
+ * what the machine can do.
+ *
+ *   task_isolation   auto     tasks of another user than the agent's, and all tasks of a
+ *                             master that serves more than its own machine
+ *                    always   every task; the agent does not start where it cannot
+ *                    never    no task
+ *
+ * A task of the agent's own user, on the machine of that user's master, is not isolated
+ * by itself: it works on that user's files, also those in /tmp.  If the machine cannot
+ * isolate (no root and no user namespaces), tasks run without it, and the agent says so
+ * once at its start. */
+#ifndef AGENT_ISOLATION_H
+#define AGENT_ISOLATION_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "model/field.h"
+
+struct arena;
+struct json;
+
+struct isolation {
+    bool is_possible;
+    bool is_always;
+    bool is_never;
+    const struct json *bind_mount_roots;
+    const struct json *pass_environment;
+    const struct json *limits;
+    struct field_strs storage_roots;
+};
+
+/* Reads the agent's configuration (NULL: defaults), which must live as long; tries
+ * what the machine can do, and logs what it cannot.  DET_UNSUPPORTED: it is to isolate
+ * always, but cannot. */
+det_status isolation_find(const struct json *config, struct arena *mem,
+                          struct isolation *ret_isolation, struct err *err);
+
+/* Adds to the spec of a START command what the supervisor needs to know. */
+det_status isolation_complete(const struct isolation *isolation, struct json *spec,
+                              struct arena *mem, struct err *err);
+
+#endif

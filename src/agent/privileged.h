@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* privileged.h - the one door through which root's rights are used for a task.
+ *
+ * An agent that is root runs tasks of other users.  Everything that needs root's rights
+ * for them is in privileged.c and nowhere else (tools/check-banned, family
+ * "privileged"): changing owners, mounting, changing the user, acting as a user on the
+ * file system.  The rest of the agent plans in plain data, and these functions carry it
+ * out.  Three rules make the file reviewable:
+ *
+ *   1. By descriptor.  A file or directory is opened once and everything is done to that
+ *      descriptor.  A path is only resolved where no task can change any part of it
+ *      (the agent's own directories, /tmp, /dev/shm, roots from a configuration), or
+ *      below a descriptor with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS).
+ *   2. Paths that a user chose are opened with that user's rights, not with root's.
+ *   3. Everything happens before the task's first instruction.  Later the directories
+ *      of the task are hostile ground.
+ *
+ *   supervisor        give, own_dir, let_pass      while the directories are root's
+ *     clone()         privileged_clone             with new namespaces where asked for
+ *     first process   privileged_enter             mounts
+ *                     privileged_become            the task's user, for good
+ *     exec
+ *   agent             storage_open ... close       removals, with the task's rights
+ *
+ * An isolated view, as the task sees it:
+ *
+ *   /tmp                 DIR/tmp, private; needed paths below the machine's /tmp remain
+ *   /dev/shm             a tmpfs of its own, with the configured size
+ *   /proc                of its own process namespace: no other task's processes
+ *   TASKS                the agent's directory of tasks, with DIR only
+ *   /run/determined      DIR/run; workdir in it is DIR/work (also without isolation)
+ *   bind mounts          opened with the user's rights below a configured root
+ *
+ * All mounts are nosuid, ours also nodev.  They are seen by the task only and disappear
+ * with its last process.  In a user namespace (an agent that is not root) the same code
+ * runs with rights over the namespace only.
+ *
+ * Threading: give, own_dir and let_pass may be called anywhere.  storage_open changes
+ * the rights of the calling thread only.  enter and become run between fork and exec: they
+ * neither allocate nor take locks. */
+#ifndef AGENT_PRIVILEGED_H
+#define AGENT_PRIVILEGED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct identity;
+
+#define PRIVILEGED_RUN "/run/determined"
+
+/* ---- files ----------------------------------------------------------------------- */
+
+/* Gives DIR/NAME, with everything in it, to the user: from the leaves to the top, so
+ * nothing in it is the user's before all of it is.  `names` ends with NULL. */
+det_status privileged_give(const struct identity *who, const char *dir,
+                           const char *const *names, struct err *err);
+
+/* Makes PARENT/NAME (mode 0700) for the user; an existing one must be the user's. */
+det_status privileged_own_dir(const struct identity *who, const char *parent,
+                              const char *name, struct err *err);
+
+/* As `give` for the directory itself, not for its content; gid 0: unchanged. */
+det_status privileged_give_dir(const char *dir, uid_t uid, gid_t gid, struct err *err);
+
+/* Others may pass through the directory, not list it. */
+det_status privileged_let_pass(const char *dir, struct err *err);
+
+/* Lets the task open /dev/stdout: the kernel checks who owns the pipe. */
+void privileged_give_pipe(const struct identity *who, int fd);
+
+/* ---- acting as the task's user --------------------------------------------------- */
+
+/* A directory, and the file system rights of the calling thread while it is open. */
+struct privileged_storage {
+    bool is_open;
+    bool is_other; /* the thread has the user's rights */
+    int fd;
+    char path[32]; /* leads to the descriptor */
+};
+
+/* Opens the directory `below` of `root` as the user, without following a symlink below
+ * `root`; the calling thread keeps that user's rights until privileged_storage_close().
+ * `below` is relative; "": the root itself. */
+det_status privileged_storage_open(const struct identity *who, const char *root,
+                                   const char *below,
+                                   struct privileged_storage *ret_storage,
+                                   struct err *err);
+void privileged_storage_close(struct privileged_storage *storage);
+
+/* ---- views ----------------------------------------------------------------------- */
+
+/* A directory that the task sees at another place, or again below a private /tmp. */
+struct privileged_bind {
+    const char *root;   /* from a configuration, or "/" for paths of the agent */
+    const char *below;  /* the source, relative to `root` */
+    const char *target; /* absolute, or relative to the task's /tmp (is_below_tmp) */
+    bool is_below_tmp;
+    bool is_users; /* source and target are opened with the user's rights */
+    bool is_read_only;
+    int tree; /* set by privileged_enter() */
+};
+
+struct privileged_view {
+    const char *dir;   /* the task directory */
+    const char *tasks; /* the directory of all tasks; NULL: not hidden */
+    const char *name;  /* of DIR in it */
+    bool is_isolated;
+    bool is_in_user_namespace;
+    uid_t uid; /* ours, for a user namespace */
+    gid_t gid;
+    uint64_t shm_bytes; /* 0: the machine's /dev/shm */
+    struct privileged_bind *binds;
+    size_t bind_count;
+};
+
+/* fork(), or clone() into new namespaces: then the child is the first process of its
+ * process namespace. */
+pid_t privileged_clone(const struct privileged_view *view);
+
+/* Mounts the view.  NULL, or the name of what failed, with errno.  Without isolation
+ * and bind mounts a failure changes nothing and is not reported. */
+const char *privileged_enter(const struct privileged_view *view,
+                             const struct identity *who);
+
+/* Becomes the user for good (NULL or !is_other: only gives up the way to more rights).
+ * False, with errno: it is not allowed. */
+bool privileged_become(const struct identity *who);
+
+/* Whether this machine can isolate tasks: tries it in a child.  DET_UNSUPPORTED says
+ * what is missing. */
+det_status privileged_probe(struct err *err);
+
+#endif
