@@ -22,6 +22,10 @@
 
 enum { WORLD_BODY_LIMIT = 1 << 20, WORLD_HELD = 4096 };
 
+/* Set by a test program whose worlds speak TLS. */
+static const char *world_cert_file;
+static const char *world_key_file;
+
 struct world {
     bool is_memory;
     struct clock_manual clock;
@@ -185,6 +189,9 @@ static inline struct net_client *world_client(struct world *w, const char *host)
 
     CHECK_OK(
         net_client_new(w->net, host, net_server_port(w->server), &client, &test_err));
+    if (world_cert_file)
+        CHECK_OK(net_client_secure(
+            client, &(struct net_trust){.cert_file = world_cert_file}, &test_err));
     return client;
 }
 
@@ -197,6 +204,8 @@ static inline void world_init_seeded(struct world *w, bool is_memory, uint64_t s
         .threads = 2,
         .max_connections = 8192,
         .mark = "mark-1",
+        .cert_file = world_cert_file,
+        .key_file = world_key_file,
         .handler = world_handler,
         .arg = w,
     };
