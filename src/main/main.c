@@ -33,6 +33,10 @@ static int run_master(const struct cli_invocation *in)
         .config = given->config,
         .slots = CLI_UNSET,
         .initial_password = given->initial_password,
+        .tls_cert = given->tls_cert,
+        .tls_key = given->tls_key,
+        .tls = given->tls,
+        .no_tls = given->no_tls,
         .no_agent = true,
     };
 

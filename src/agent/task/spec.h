@@ -36,6 +36,7 @@ struct task_spec {
     struct field_strs gpu_uuids;     /* by the agent, as the next */
     struct field_strs gpu_names;
     const char *master_url;
+    const char *master_cert_file; /* the agent's; the task has a copy of it */
     const char *envs; /* where its machine keeps environments; NULL: it does not */
 };
 extern const struct field task_spec_fields[];

@@ -18,6 +18,10 @@ struct serve_options {
     const char *config;
     int64_t slots; /* CLI_UNSET: all GPUs, else all cores */
     const char *initial_password;
+    const char *tls_cert;
+    const char *tls_key;
+    bool tls;
+    bool no_tls;
     bool background;
     bool no_agent;
 };
@@ -31,6 +35,10 @@ struct master_run_options {
     const char *data_dir;
     const char *config;
     const char *initial_password;
+    const char *tls_cert;
+    const char *tls_key;
+    bool tls;
+    bool no_tls;
 };
 
 /* det agent run; `--master` is a global option (globals.master) */
@@ -41,6 +49,9 @@ struct agent_run_options {
     const char *data_dir;
     const char *token_file;
     const char *config;
+    const char *master_cert;
+    const char *master_cert_name;
+    const char *master_fingerprint;
 };
 
 /* det stop */

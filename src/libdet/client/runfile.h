@@ -25,7 +25,8 @@ struct net;
 #define RUNFILE_LOCK "master.lock"
 
 struct runfile {
-    const char *url; /* "http://127.0.0.1:8080" */
+    const char *url;       /* "http://127.0.0.1:8080" */
+    const char *cert_file; /* what it shows over TLS; NULL: plain HTTP */
     const char *host;
     uint16_t port;
     int64_t pid;

@@ -194,8 +194,10 @@ static det_status read_key(const struct gnutls *gnutls, const char *path,
     det_status st = io_read_file(io_system(), path, &text, err);
     int code;
 
-    if (st)
-        return err_prefix(err, "the private key of the certificate");
+    if (st) {
+        (void)err_prefix(err, "the private key of the certificate");
+        return st;
+    }
     data = (gnutls_datum_t){(unsigned char *)text.data, (unsigned)text.len};
     code = gnutls->privkey_init(&pair->key);
     if (!code)
@@ -271,8 +273,10 @@ static det_status fill_pair(const struct gnutls *gnutls, const char *cert_file,
     char whose[512];
     det_status st = io_read_file(io_system(), cert_file, &text, err);
 
-    if (st)
-        return err_prefix(err, "the certificate");
+    if (st) {
+        (void)err_prefix(err, "the certificate");
+        return st;
+    }
     st = certificates_read(gnutls, &text, cert_file, &list, err);
     if (st)
         return st;

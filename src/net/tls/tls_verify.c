@@ -24,9 +24,9 @@ static det_status read_cert_file(struct tls_client *tls, struct buf *text,
 {
     det_status st = io_read_file(io_system(), tls->cert_file, text, err);
 
-    if (st)
-        return err_prefix(err, "the certificate to expect of the master");
-    return DET_OK;
+    if (st && st != DET_NOMEM)
+        (void)err_prefix(err, "the certificate to expect of the master");
+    return st;
 }
 
 det_status tls_verify_prepare(struct tls_client *tls, struct err *err)

@@ -183,15 +183,21 @@ static inline void world_handler(void *arg, struct net_exchange *x)
     }
 }
 
+/* Does nothing in a world without TLS. */
+static inline det_status world_secure(struct net_client *client)
+{
+    const struct net_trust trust = {.cert_file = world_cert_file};
+
+    return world_cert_file ? net_client_secure(client, &trust, &test_err) : DET_OK;
+}
+
 static inline struct net_client *world_client(struct world *w, const char *host)
 {
     struct net_client *client;
 
     CHECK_OK(
         net_client_new(w->net, host, net_server_port(w->server), &client, &test_err));
-    if (world_cert_file)
-        CHECK_OK(net_client_secure(
-            client, &(struct net_trust){.cert_file = world_cert_file}, &test_err));
+    CHECK_OK(world_secure(client));
     return client;
 }
 
