@@ -27,8 +27,16 @@ struct tls_server;
  * BODY      its owner has it and gets the body in pieces; suspended only while there is
  *           no room for them (`is_parked`).
  * EARLY     answered; the rest of the body is read and discarded first.
+ * TAKEN     a tunnel over TLS has its socket; then ANSWERED (server_relay.c).
  * ANSWERED  `response` is set; libmicrohttpd has it again, or soon will. */
-enum http_phase { HTTP_READING, HTTP_OPEN, HTTP_BODY, HTTP_EARLY, HTTP_ANSWERED };
+enum http_phase {
+    HTTP_READING,
+    HTTP_OPEN,
+    HTTP_BODY,
+    HTTP_EARLY,
+    HTTP_TAKEN,
+    HTTP_ANSWERED
+};
 
 /* See server_stream.c. */
 enum http_stream_state {

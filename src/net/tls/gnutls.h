@@ -25,6 +25,7 @@
     X(error_is_fatal)                                                                  \
     X(record_send)                                                                     \
     X(record_recv)                                                                     \
+    X(record_check_pending)                                                            \
     X(record_get_direction)                                                            \
     X(priority_set_direct)                                                             \
     X(credentials_set)                                                                 \

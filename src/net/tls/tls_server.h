@@ -15,7 +15,7 @@ struct tls_server;
  * the server's key does not reveal.  AES-128 first: it is the fastest. */
 #define TLS_PRIORITIES                                                                 \
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CIPHER-ALL:+AES-128-GCM:"             \
-    "+AES-256-GCM:+CHACHA20-POLY1305:-RSA:-DHE-RSA"
+    "+AES-256-GCM:+CHACHA20-POLY1305:-RSA:-DHE-RSA:%SERVER_PRECEDENCE"
 
 /* Fails as certificate_pair_read(). */
 det_status tls_server_new(const char *cert_file, const char *key_file,

@@ -3,61 +3,23 @@
 #define IS_MEMORY false
 #include "tests/unit/net/world.h"
 
-#include "base/io/io.h"
-#include "base/memory/arena.h"
-#include "net/tls/certificate.h"
 #include "tests/unit/net/scenarios.inc"
+#include "tests/unit/net/tls_files.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static char dir[64];
-static char cert_file[96];
-static char key_file[96];
-static char other_cert[96];
-static char other_key[96];
-
-static void write_file(const char *path, const struct buf *text)
-{
-    CHECK_OK(io_replace(io_system(), path, text->data, text->len, true, &test_err));
-}
-
-static void make_pair(const char *cert, const char *key)
-{
-    struct buf texts[2] = {BUF_INIT, BUF_INIT};
-
-    CHECK_OK(certificate_make("0.0.0.0", &texts[0], &texts[1], &test_err));
-    write_file(cert, &texts[0]);
-    write_file(key, &texts[1]);
-    buf_done(&texts[0]);
-    buf_done(&texts[1]);
-}
-
-static void remove_files(void)
-{
-    unlink(cert_file);
-    unlink(key_file);
-    unlink(other_cert);
-    unlink(other_key);
-    rmdir(dir);
-}
+static char cert_file[TLS_PATH];
+static char key_file[TLS_PATH];
+static char other_cert[TLS_PATH];
+static char other_key[TLS_PATH];
 
 /* Before every test: the scenarios make their worlds themselves. */
 __attribute__((constructor)) static void make_files(void)
 {
-    snprintf(dir, sizeof(dir), "/tmp/det-tls.XXXXXX");
-    if (!mkdtemp(dir))
-        abort();
-    snprintf(cert_file, sizeof(cert_file), "%s/cert.pem", dir);
-    snprintf(key_file, sizeof(key_file), "%s/key.pem", dir);
-    snprintf(other_cert, sizeof(other_cert), "%s/other.pem", dir);
-    snprintf(other_key, sizeof(other_key), "%s/other-key.pem", dir);
-    make_pair(cert_file, key_file);
-    make_pair(other_cert, other_key);
+    tls_make_folder();
+    tls_make_pair(tls_path(cert_file, "cert.pem"), tls_path(key_file, "key.pem"));
+    tls_make_pair(tls_path(other_cert, "other.pem"),
+                  tls_path(other_key, "other-key.pem"));
     world_cert_file = cert_file;
     world_key_file = key_file;
-    atexit(remove_files);
 }
 
 static void fingerprint_of(const char *cert, const char *key, char *text)
@@ -207,22 +169,20 @@ static void copy_file(const char *from, const char *to)
     struct buf text = BUF_INIT;
 
     CHECK_OK(io_read_file(io_system(), from, &text, &test_err));
-    write_file(to, &text);
+    tls_write(to, &text);
     buf_done(&text);
 }
 
 TEST(new_connections_get_new_files_and_bad_files_change_nothing)
 {
     char first[CERTIFICATE_FINGERPRINT], second[CERTIFICATE_FINGERPRINT];
-    char cert[96], key[96];
+    char cert[TLS_PATH], key[TLS_PATH];
     struct buf none = BUF_INIT;
     bool is_distrusted;
     struct world w;
 
-    snprintf(cert, sizeof(cert), "%s/served.pem", dir);
-    snprintf(key, sizeof(key), "%s/served-key.pem", dir);
-    copy_file(cert_file, cert);
-    copy_file(key_file, key);
+    copy_file(cert_file, tls_path(cert, "served.pem"));
+    copy_file(key_file, tls_path(key, "served-key.pem"));
     fingerprint_of(cert_file, key_file, first);
     fingerprint_of(other_cert, other_key, second);
     world_cert_file = cert;
@@ -234,7 +194,7 @@ TEST(new_connections_get_new_files_and_bad_files_change_nothing)
     CHECK(strstr(test_err.text, "does not belong to the certificate"));
     CHECK_OK(call_with(&w, &(struct net_trust){.fingerprint = first}, "127.0.0.1",
                        &is_distrusted));
-    write_file(key, &none);
+    tls_write(key, &none);
     CHECK_EQ(net_server_reload(w.server, &test_err), DET_INVALID);
     CHECK(strstr(test_err.text, "is not a private key"));
     copy_file(other_key, key);
