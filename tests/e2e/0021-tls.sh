@@ -72,6 +72,20 @@ DET_MASTER_CERT_FILE=$DATA/tls/master.crt DET_MASTER_CERT_NAME=master.example.co
 says "not for 'master.example.com' but for"
 fails 10 'http:// to it is no way in' elsewhere det -m "http://127.0.0.1:$(port)" master info
 
+# ---- at a terminal
+
+tty() { elsewhere python3 "$HERE/on_terminal.py" "$@"; }
+fails 3 'at a terminal the fingerprint is shown, and no is no' \
+    tty 'expect=Trust it?' 'send=n\r' -- det trust "$(url)"
+says "$F"
+elsewhere det trust "$(url)" --forget
+fails 3 'the first call asks' tty 'expect=Trust it?' 'send=n\r' -- det -m "$(url)" master info
+says "$F"
+ok 'a no is not stored' sh -c "! grep -q . '$T/else/.config/determined/known_masters'"
+ok 'a yes is' tty 'expect=Trust it?' 'send=y\r' -- det -m "$(url)" master info
+says 'cluster id'
+ok 'and is not asked again' elsewhere det -m "$(url)" master info
+
 # ---- the whole way of an experiment
 
 folder whole <<'END'

@@ -334,11 +334,11 @@ const struct cli_opt checkpoint_restore_opts[] = {
         TEXT(0, "initial-password", struct_, initial_password, "PASSWORD",             \
              "password of the users of a new master"),                                 \
         TEXT(0, "tls-cert", struct_, tls_cert, "FILE",                                 \
-             "speak TLS with the certificate (and its chain) in this PEM file"),       \
+             "speak TLS with the certificate in this PEM file"),                       \
         TEXT(0, "tls-key", struct_, tls_key, "FILE",                                   \
              "the private key of --tls-cert, in PEM form"),                            \
         FLAG(0, "tls", struct_, tls,                                                   \
-             "speak TLS on a loopback address, too, with a certificate of its own"),   \
+             "speak TLS also on loopback, with a certificate of its own"),             \
         FLAG(0, "no-tls", struct_, no_tls,                                             \
              "plain HTTP, which everybody on the network can read")
 
@@ -369,7 +369,7 @@ const struct cli_opt agent_run_opts[] = {
          "file with the agent token of the master"),
     TEXT(0, "config", agent_run_options, config, "FILE", "configuration file"),
     TEXT(0, "master-cert", agent_run_options, master_cert, "FILE",
-         "the certificate of the master, or one that signed it; noverify: anybody's"),
+         "certificate of the master or its signer; noverify: anybody's"),
     TEXT(0, "master-cert-name", agent_run_options, master_cert_name, "NAME",
          "a name that the master's certificate must have"),
     TEXT(0, "master-fingerprint", agent_run_options, master_fingerprint, "SHA256",

@@ -25,14 +25,14 @@ struct net;
 #define RUNFILE_LOCK "master.lock"
 
 struct runfile {
-    const char *url;       /* "http://127.0.0.1:8080" */
-    const char *cert_file; /* what it shows over TLS; NULL: plain HTTP */
+    const char *url; /* "http://127.0.0.1:8080" */
     const char *host;
     uint16_t port;
     int64_t pid;
     const char *cluster_id;
     const char *master_id;
     const char *agent_token_file;
+    const char *cert_file; /* what it shows over TLS; NULL: plain HTTP */
 };
 
 /* The default data directory: $XDG_DATA_HOME/det, else ~/.local/share/det.
