@@ -75,6 +75,13 @@ static det_status load_config(const struct agent_run_options *options,
                             ret_tree, err);
 }
 
+/* Where the master is, and how it and the agent know each other. */
+struct place {
+    const char *url;
+    const char *token_file;
+    struct agent_trust trust;
+};
+
 /* On entry, *ret_url and *ret_token_file are the given ones, or NULL. */
 static det_status find_master(const struct json *tree, struct arena *mem,
                               const char **ret_url, const char **ret_token_file,
@@ -112,6 +119,22 @@ static det_status find_master(const struct json *tree, struct arena *mem,
     if (!*ret_token_file)
         *ret_token_file = run.agent_token_file;
     return DET_OK;
+}
+
+/* The local master is known by its run file. */
+static det_status find_and_trust(const struct agent_run_options *options,
+                                 const struct json *tree, struct arena *mem,
+                                 struct place *place, struct err *err)
+{
+    const char *local_cert = NULL;
+    det_status st =
+        find_master(tree, mem, &place->url, &place->token_file, &local_cert, err);
+
+    if (!st)
+        st = agent_trust_read(options, tree, place->url, mem, &place->trust, err);
+    if (!st && local_cert && !place->trust.cert_file && !place->trust.fingerprint)
+        place->trust.cert_file = local_cert;
+    return st;
 }
 
 static det_status read_token(const char *path, struct arena *mem,
@@ -155,24 +178,21 @@ static det_status configure(const struct agent_run_options *options, struct aren
                             struct agent_config *config, struct agent_trust *trust,
                             bool *ret_is_there, struct err *err)
 {
-    const char *token_file = options->token_file;
-    const char *local_cert = NULL;
+    struct place place = {.url = config->master_url, .token_file = options->token_file};
     const char *data_dir;
     struct json *tree;
     det_status st = load_config(options, mem, &tree, err);
 
     if (!st)
-        st = find_master(tree, mem, &config->master_url, &token_file, &local_cert, err);
+        st = find_and_trust(options, tree, mem, &place, err);
     if (!st)
-        st = agent_trust_read(options, tree, config->master_url, mem, trust, err);
-    if (!st && local_cert && !trust->cert_file && !trust->fingerprint)
-        trust->cert_file = local_cert;
-    if (!st)
-        st = read_token(token_file, mem, &config->token, err);
+        st = read_token(place.token_file, mem, &config->token, err);
     if (!st)
         st = program_path(mem, &config->program, err);
     if (st)
         return st;
+    config->master_url = place.url;
+    *trust = place.trust;
     config->id = options->id ? options->id : json_str(json_get(tree, "agent_id"), NULL);
     if (!config->id || !*config->id)
         config->id = default_id(mem);

@@ -11,6 +11,7 @@
 #include "base/memory/mem.h"
 #include "net/net_impl.h"
 #include "net/tls/tls_client.h"
+#include "net/tls/tls_server.h"
 
 /* ---- what both networks use ------------------------------------------------------ */
 
@@ -304,9 +305,9 @@ bool net_peer_is_loopback(const struct net_exchange *x)
     return x->is_loopback;
 }
 
-bool net_is_secure(const struct net_exchange *x)
+bool net_is_certified(const struct net_exchange *x, const char *host)
 {
-    return x->is_secure;
+    return x->tls && tls_server_has_name(x->tls, host);
 }
 
 void net_request_drop_body(struct net_exchange *x)

@@ -105,8 +105,8 @@ det_status net_request_problem(const struct net_exchange *x);
 bool net_request_next_header(const struct net_exchange *x, const char **at,
                              const char **ret_name, const char **ret_value);
 bool net_peer_is_loopback(const struct net_exchange *x);
-/* Whether it came over TLS. */
-bool net_is_secure(const struct net_exchange *x);
+/* Whether it came over TLS, to a server whose certificate is for `host`. */
+bool net_is_certified(const struct net_exchange *x, const char *host);
 /* The address that the request came from, without a port; "" if unknown. */
 enum { NET_ADDRESS_TEXT = 48 };
 void net_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT]);

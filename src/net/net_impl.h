@@ -70,7 +70,7 @@ struct net_exchange {
     enum net_method method;
     det_status problem;
     bool is_loopback;
-    bool is_secure;
+    struct tls_server *tls; /* the server's; NULL: plain */
 };
 
 /* "GET" and so on; NULL for NET_OTHER, which clients never send. */

@@ -224,7 +224,7 @@ static void request_start(struct http_exchange *x, const char *method)
     struct header_copy copy = {0};
 
     x->is_started = true;
-    x->base.is_secure = x->server->tls != NULL;
+    x->base.tls = x->server->tls;
     x->base.method = net_method_parse(method);
     if (info && info->client_addr && net_addr_from(info->client_addr, &x->peer))
         x->base.is_loopback = net_addr_is_loopback(&x->peer);

@@ -183,6 +183,8 @@ void certificate_pair_done(struct certificate_pair *pair)
     mem_free(pair->chain);
     if (pair->key)
         gnutls->privkey_deinit(pair->key);
+    if (pair->leaf)
+        gnutls->x509_crt_deinit(pair->leaf);
     *pair = (struct certificate_pair){0};
 }
 
@@ -289,6 +291,8 @@ static det_status fill_pair(const struct gnutls *gnutls, const char *cert_file,
     if (!st)
         st = take_chain(gnutls, &list, pair, err);
     certificate_fingerprint(gnutls, list.list[0], pair->fingerprint);
+    pair->leaf = list.list[0];
+    list.list[0] = list.list[--list.count];
     certificates_done(gnutls, &list);
     return st;
 }

@@ -46,6 +46,7 @@ struct certificate_pair {
     gnutls_pcert_st *chain;
     unsigned count;
     gnutls_privkey_t key;
+    gnutls_x509_crt_t leaf;
     char fingerprint[CERTIFICATE_FINGERPRINT];
 };
 /* Reads and checks both files.  DET_INVALID, DET_NOT_FOUND or DET_FORBIDDEN, with one

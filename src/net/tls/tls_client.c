@@ -3,6 +3,8 @@
  *
  * Before the first byte of a request is sent, tls_verify.c decides whether the server is
  * the intended one. */
+#include "net/tls/tls_client.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>

@@ -106,6 +106,16 @@ void tls_server_fingerprint(struct tls_server *tls, char text[CERTIFICATE_FINGER
     pthread_mutex_unlock(&tls->lock);
 }
 
+bool tls_server_has_name(struct tls_server *tls, const char *host)
+{
+    bool has_name;
+
+    pthread_mutex_lock(&tls->lock);
+    has_name = tls->gnutls->x509_crt_check_hostname(tls->newest->pair.leaf, host);
+    pthread_mutex_unlock(&tls->lock);
+    return has_name;
+}
+
 /* The session copies the key.  Without tickets it would only be slower to come back. */
 void tls_server_join(struct tls_server *tls, gnutls_session_t session)
 {

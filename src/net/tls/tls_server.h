@@ -27,6 +27,9 @@ void tls_server_free(struct tls_server *tls); /* NULL does nothing */
 det_status tls_server_reload(struct tls_server *tls, struct err *err);
 void tls_server_fingerprint(struct tls_server *tls, char text[CERTIFICATE_FINGERPRINT]);
 
+/* Whether the certificate is for this host. */
+bool tls_server_has_name(struct tls_server *tls, const char *host);
+
 /* A session begins. */
 void tls_server_join(struct tls_server *tls, gnutls_session_t session);
 /* A gnutls_certificate_retrieve_function3. */
