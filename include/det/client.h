@@ -57,12 +57,18 @@ typedef struct det_client_options {
     long timeout_ms;       /* to connect, and between two bytes; 0: 30 s */
     char *error;           /* receives the message of a failure; may be NULL */
     size_t error_size;
+    /* For an https:// address: a PEM file with the master's certificate or one that signed
+     * it, or "noverify"; NULL: DET_MASTER_CERT_FILE, else the local master's, else what the
+     * user trusts ('det trust'), else the machine's authorities. */
+    const char *cert_file;
+    const char *cert_name; /* a name that the certificate must have; NULL:
+                              DET_MASTER_CERT_NAME, else the host's where it matters */
 } det_client_options;
 
 /* Opens a client.  Copies the options; NULL means all defaults.  Does not call the
  * master yet, except to verify that a local master is the one that its run file names.
- * DET_NOT_FOUND: no master is named and none runs here.  DET_UNSUPPORTED: https.
- * DET_INVALID: the address or another option is wrong. */
+ * DET_NOT_FOUND: no master is named and none runs here.  DET_UNSUPPORTED: https, and
+ * GnuTLS is not installed.  DET_INVALID: the address or another option is wrong. */
 DET_API det_status det_client_open(const det_client_options *options,
                                    det_client **ret_client);
 /* Closes a client.  NULL does nothing. */

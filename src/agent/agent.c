@@ -532,6 +532,17 @@ static det_status know_instance(struct agent *agent, const char *dir, struct err
     return io_replace(agent->io, path, id, UUID_TEXT, true, err);
 }
 
+static det_status open_link(const struct agent_config *config,
+                            struct master_link **ret_link, struct err *err)
+{
+    det_status status = master_link_new(config->net, config->master_url, LINK_AGENT,
+                                        config->token, ret_link, err);
+
+    return status ? status
+                  : master_link_trust(*ret_link, config->cert_file, config->cert_name,
+                                      err);
+}
+
 static det_status equip(struct agent *agent, const struct agent_config *config,
                         struct err *err)
 {
@@ -540,11 +551,14 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
         .root = task_dir_path(&agent->mem, config->data_dir, "tasks"),
         .program = config->program,
         .master_url = config->master_url,
+        .cert_file = config->cert_file,
         .agent_id = config->id};
     det_status status;
 
     agent->facts.agent_id = arena_strdup(&agent->mem, config->id);
     agent->facts.envs = task_dir_path(&agent->mem, config->data_dir, "envs");
+    agent->facts.cert_file = arena_strdup(&agent->mem, config->cert_file);
+    agent->facts.cert_name = arena_strdup(&agent->mem, config->cert_name);
     agent->pool = arena_strdup(&agent->mem, config->resource_pool);
     agent->boot_id = task_dir_boot_id(&agent->mem);
     if (agent->mem.has_failed || !agent->boot_id)
@@ -553,14 +567,11 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
     if (!status)
         status = slots_detect(config->slots, &agent->mem, &agent->facts.slots, err);
     if (!status)
-        status = master_link_new(config->net, config->master_url, LINK_AGENT,
-                                 config->token, &agent->poll_link, err);
+        status = open_link(config, &agent->poll_link, err);
     if (!status)
-        status = master_link_new(config->net, config->master_url, LINK_AGENT,
-                                 config->token, &agent->look_link, err);
+        status = open_link(config, &agent->look_link, err);
     if (!status)
-        status = master_link_new(config->net, config->master_url, LINK_AGENT,
-                                 config->token, &agent->clean_link, err);
+        status = open_link(config, &agent->clean_link, err);
     agent->clean_path = agent_path(agent, "/removals", &agent->mem);
     if (!status && !agent->clean_path)
         status = err_default(err, DET_NOMEM);

@@ -34,6 +34,8 @@ struct agent_config {
     struct executor *exec;
     struct net *net;
     const char *master_url;
+    const char *cert_file; /* by which the master is known; see master_link_trust() */
+    const char *cert_name;
     const char *id;
     int64_t slots;             /* CPU slots; -1: detect */
     const char *resource_pool; /* NULL: the master's default */

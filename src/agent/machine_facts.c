@@ -128,6 +128,12 @@ det_status machine_facts_complete(const struct machine_facts *facts, struct json
     set_variable(&d, "DET_MASTER_HOST", facts->master.host);
     set_variable(&d, "DET_MASTER_ADDR", facts->master.host);
     set_variable(&d, "DET_MASTER_PORT", arena_printf(mem, "%u", facts->master.port));
+    set_variable(&d, "DET_USE_TLS", facts->master.is_tls ? "true" : "false");
+    if (facts->master.is_tls) {
+        set_variable(&d, "DET_MASTER_CERT_NAME", facts->cert_name);
+        if (facts->cert_file)
+            json_set(mem, spec, "masterCertFile", json_new_str(mem, facts->cert_file));
+    }
     set_variable(&d, "DET_AGENT_ID", facts->agent_id);
     set_variable(&d, "DET_CONTAINER_ID", read.container_id);
     set_variable(&d, "DET_SLOT_IDS", slot_list(&read, mem));

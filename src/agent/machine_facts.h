@@ -18,6 +18,8 @@ struct machine_facts {
     const char *master_id;
     const char *envs; /* where environments are; NULL: nowhere */
     struct master_link_address master;
+    const char *cert_file; /* by which it is known; NULL: the machine's authorities */
+    const char *cert_name;
     struct slots slots;
 };
 

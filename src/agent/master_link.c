@@ -19,6 +19,7 @@
 #include "base/thread/lock.h"
 #include "data/json/json.h"
 #include "data/url.h"
+#include "libdet/client/trust.h"
 
 enum {
     STRINGS = 64 << 10, /* of an address */
@@ -41,6 +42,8 @@ struct master_link {
     struct address *moved_to; /* where the next call goes; NULL: where the last went */
     struct net *net;
     char *header;
+    char *cert_file;
+    char *cert_name;
     char cluster[NET_MARK_TEXT]; /* whose master is meant; "": any */
     bool is_suspect;             /* the last call failed; the caller's, as `address` */
 };
@@ -57,20 +60,11 @@ static det_status address_read(struct address *address, const char *url,
                                struct err *err)
 {
     struct arena *mem = &address->strings;
-    bool is_v6;
     det_status status = url_parse(url, mem, &address->url, err);
 
     if (status)
         return status;
-    if (address->url.is_tls)
-        return err_set(err, DET_UNSUPPORTED,
-                       "the master's address '%s' asks for https, "
-                       "which is not built yet",
-                       url);
-    is_v6 = strchr(address->url.host, ':') != NULL;
-    address->base =
-        arena_printf(mem, is_v6 ? "http://[%s]:%u%s" : "http://%s:%u%s",
-                     address->url.host, address->url.port, address->url.path);
+    address->base = url_text(mem, &address->url);
     return address->base ? DET_OK : err_default(err, DET_NOMEM);
 }
 
@@ -134,7 +128,19 @@ void master_link_free(struct master_link *link)
     address_free(link->address);
     address_free(link->moved_to);
     mem_free(link->header);
+    mem_free(link->cert_file);
+    mem_free(link->cert_name);
     mem_free(link);
+}
+
+det_status master_link_trust(struct master_link *link, const char *cert_file,
+                             const char *cert_name, struct err *err)
+{
+    link->cert_file = cert_file ? mem_strdup(cert_file) : NULL;
+    link->cert_name = cert_name ? mem_strdup(cert_name) : NULL;
+    if ((cert_file && !link->cert_file) || (cert_name && !link->cert_name))
+        return err_default(err, DET_NOMEM);
+    return DET_OK;
 }
 
 void master_link_expect(struct master_link *link, const char *cluster)
@@ -144,8 +150,10 @@ void master_link_expect(struct master_link *link, const char *cluster)
 
 struct master_link_address master_link_address(const struct master_link *link)
 {
-    return (struct master_link_address){link->address->base, link->address->url.host,
-                                        link->address->url.port};
+    const struct url *url = &link->address->url;
+
+    return (struct master_link_address){link->address->base, url->host, url->port,
+                                        url->is_tls};
 }
 
 void master_link_interrupt(struct master_link *link)
@@ -321,6 +329,26 @@ static void follow_move(struct master_link *link)
     address_free(old);
 }
 
+static det_status make_client(struct master_link *link, struct net_client **ret_client,
+                              struct err *err)
+{
+    const struct url *url = &link->address->url;
+    struct net_client *client;
+    struct net_trust trust;
+    det_status status = net_client_new(link->net, url->host, url->port, &client, err);
+
+    if (status)
+        return status;
+    trust_from_words(link->cert_file, link->cert_name, &trust);
+    if (url->is_tls)
+        status = net_client_secure(client, &trust, err);
+    if (status)
+        net_client_free(client);
+    else
+        *ret_client = client;
+    return status;
+}
+
 static det_status get_client(struct master_link *link, struct err *err)
 {
     struct net_client *client = NULL;
@@ -328,8 +356,7 @@ static det_status get_client(struct master_link *link, struct err *err)
     bool is_interrupted;
 
     if (!link->client) {
-        status = net_client_new(link->net, link->address->url.host,
-                                link->address->url.port, &client, err);
+        status = make_client(link, &client, err);
         if (status)
             return status;
     }

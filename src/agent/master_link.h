@@ -25,7 +25,7 @@ struct master_link;
 #define LINK_TASK  "Grpc-Metadata-x-allocation-token: Bearer "
 
 /* Borrows the network; copies the rest.  `who` is one of the above.  DET_INVALID:
- * `url` is not an address; DET_UNSUPPORTED: https. */
+ * `url` is not an address. */
 det_status master_link_new(struct net *net, const char *url, const char *who,
                            const char *token, struct master_link **ret_link,
                            struct err *err);
@@ -33,6 +33,11 @@ void master_link_free(struct master_link *link); /* NULL does nothing */
 /* To be called before the first call: only replies of this cluster's master are
  * believed.  NULL, or never called: any master's. */
 void master_link_expect(struct master_link *link, const char *cluster);
+/* To be called before the first call: by which certificate the master is known at an
+ * https:// address, as trust_from_words().  Never called: by the machine's
+ * authorities. */
+det_status master_link_trust(struct master_link *link, const char *cert_file,
+                             const char *cert_name, struct err *err);
 
 struct master_link_request {
     enum net_method method;
@@ -75,6 +80,7 @@ struct master_link_address {
     const char *url; /* "http://host:port/path" */
     const char *host;
     uint16_t port;
+    bool is_tls;
 };
 struct master_link_address master_link_address(const struct master_link *link);
 

@@ -22,6 +22,7 @@
 #include "agent/master_link.h"
 #include "agent/privileged.h"
 #include "agent/task/control.h"
+#include "agent/task/master_cert.h"
 #include "agent/task/output/ship.h"
 #include "agent/task/output/spool.h"
 #include "agent/task/prepare/child.h"
@@ -60,6 +61,7 @@ struct entry {
     int64_t rank;
     char *dir;
     char *spec;            /* WAITING: the task to start once there is room */
+    int64_t cert_us;       /* when the certificate that it has was written */
     bool knows_master;     /* its supervisor uses our master's address */
     struct io_file *lock;  /* held once it ended */
     bool has_output;       /* ENDED: its supervisor may have left some */
@@ -75,6 +77,7 @@ struct tasks {
     char *program;
     char *agent_id;
     char *master_url;
+    const char *cert_file; /* in `mem` */
     struct arena mem;
     const char *boot_id;
 };
@@ -225,8 +228,9 @@ det_status tasks_new(const struct tasks_config *config, struct tasks **ret_tasks
     tasks->agent_id = mem_strdup(config->agent_id);
     tasks->master_url = mem_strdup(config->master_url);
     tasks->boot_id = task_dir_boot_id(&tasks->mem);
+    tasks->cert_file = arena_strdup(&tasks->mem, config->cert_file);
     if (tasks->root && tasks->program && tasks->agent_id && tasks->master_url &&
-        tasks->boot_id)
+        tasks->boot_id && !tasks->mem.has_failed)
         status = lock_init(&tasks->lock, err);
     else
         status = err_default(err, DET_NOMEM);
@@ -260,7 +264,7 @@ void tasks_free(struct tasks *tasks)
 
 /* ---- commands -------------------------------------------------------------------- */
 
-static det_status lay_down(struct tasks *tasks, const struct entry *entry,
+static det_status lay_down(struct tasks *tasks, struct entry *entry,
                            const struct json *spec, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
@@ -275,6 +279,9 @@ static det_status lay_down(struct tasks *tasks, const struct entry *entry,
     status = io_remove_tree(tasks->io, entry->dir, err);
     if (!status)
         status = io_mkdir(tasks->io, entry->dir, true, err);
+    if (!status)
+        status = master_cert_pass(tasks->io, tasks->cert_file, entry->dir,
+                                  &entry->cert_us, err);
     if (!status)
         status = task_dir_write(tasks->io, path, &text, err);
     return status;
@@ -586,6 +593,8 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
     if (state == TASK_DIR_ALIVE) {
         pass_kill(tasks, entry);
         pass_master(tasks, entry);
+        (void)master_cert_pass(tasks->io, tasks->cert_file, entry->dir, &entry->cert_us,
+                               NULL); /* retried at the next look */
         return;
     }
     if (state == TASK_DIR_VANISHED) {

@@ -26,6 +26,7 @@ struct tasks_config {
     struct io *io;
     const char *root;       /* DATA/tasks; copied, as are the others */
     const char *master_url; /* told to supervisors that know another one */
+    const char *cert_file;  /* by which tasks know it; NULL: none */
     const char *program;
     const char *agent_id;
 };

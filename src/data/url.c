@@ -148,6 +148,13 @@ static det_status bad_url(const char *text, const char *problem, struct err *err
                    text, problem);
 }
 
+const char *url_text(struct arena *mem, const struct url *url)
+{
+    return arena_printf(mem, strchr(url->host, ':') ? "%s://[%s]:%u%s" : "%s://%s:%u%s",
+                        url->is_tls ? "https" : "http", url->host, url->port,
+                        url->path);
+}
+
 det_status url_parse(const char *text, struct arena *mem, struct url *ret_url,
                      struct err *err)
 {

@@ -26,6 +26,8 @@ struct url {
     uint16_t port;
     const char *path; /* without a trailing slash; "" when there is no path */
 };
+/* The whole address, in an arena; NULL when out of memory. */
+const char *url_text(struct arena *mem, const struct url *url);
 det_status url_parse(const char *text, struct arena *mem, struct url *ret_url,
                      struct err *err);
 

@@ -28,6 +28,7 @@
 #include "config/keys/key_tables.h"
 #include "data/json/json.h"
 #include "libdet/client/runfile.h"
+#include "main/agent_trust.h"
 #include "main/data_dir.h"
 #include "main/local_agent.h"
 #include "net/net.h"
@@ -75,10 +76,17 @@ static det_status load_config(const struct agent_run_options *options,
                             ret_tree, err);
 }
 
+/* Where the master is, and how it and the agent know each other. */
+struct place {
+    const char *url;
+    const char *token_file;
+    struct agent_trust trust;
+};
+
 /* On entry, *ret_url and *ret_token_file are the given ones, or NULL. */
 static det_status find_master(const struct json *tree, struct arena *mem,
                               const char **ret_url, const char **ret_token_file,
-                              struct err *err)
+                              const char **ret_cert_file, struct err *err)
 {
     const char *host = json_str(json_get(tree, "master_host"), NULL);
     struct runfile run;
@@ -86,9 +94,11 @@ static det_status find_master(const struct json *tree, struct arena *mem,
     det_status st;
 
     if (!*ret_url && host)
-        *ret_url =
-            arena_printf(mem, "http://%s:%lld", host,
-                         (long long)json_i64(json_get(tree, "master_port"), 8080));
+        *ret_url = arena_printf(
+            mem, "%s://%s:%lld",
+            json_bool(json_path(tree, "security.tls.enabled"), false) ? "https"
+                                                                      : "http",
+            host, (long long)json_i64(json_get(tree, "master_port"), 8080));
     if (*ret_url && *ret_token_file)
         return DET_OK;
     st = runfile_data_dir(mem, &data_dir, err);
@@ -103,11 +113,29 @@ static det_status find_master(const struct json *tree, struct arena *mem,
         return err_set(
             err, DET_INVALID,
             "no master is named and none runs here; name one with --master URL");
-    if (!*ret_url)
+    if (!*ret_url) {
         *ret_url = run.url;
+        *ret_cert_file = run.cert_file;
+    }
     if (!*ret_token_file)
         *ret_token_file = run.agent_token_file;
     return DET_OK;
+}
+
+/* The local master is known by its run file. */
+static det_status find_and_trust(const struct agent_run_options *options,
+                                 const struct json *tree, struct arena *mem,
+                                 struct place *place, struct err *err)
+{
+    const char *local_cert = NULL;
+    det_status st =
+        find_master(tree, mem, &place->url, &place->token_file, &local_cert, err);
+
+    if (!st)
+        st = agent_trust_read(options, tree, place->url, mem, &place->trust, err);
+    if (!st && local_cert && !place->trust.cert_file && !place->trust.fingerprint)
+        place->trust.cert_file = local_cert;
+    return st;
 }
 
 static det_status read_token(const char *path, struct arena *mem,
@@ -148,23 +176,25 @@ static int64_t slots_of(const struct agent_run_options *options,
 }
 
 static det_status configure(const struct agent_run_options *options, struct arena *mem,
-                            struct agent_config *config, bool *ret_is_there,
-                            struct err *err)
+                            struct agent_config *config, struct agent_trust *trust,
+                            bool *ret_is_there, struct err *err)
 {
-    const char *token_file = options->token_file;
+    struct place place = {.url = config->master_url, .token_file = options->token_file};
     const char *data_dir;
     struct json *tree;
     det_status st = load_config(options, mem, &tree, err);
 
     if (!st)
-        st = find_master(tree, mem, &config->master_url, &token_file, err);
+        st = find_and_trust(options, tree, mem, &place, err);
     if (!st)
-        st = read_token(token_file, mem, &config->token, err);
+        st = read_token(place.token_file, mem, &config->token, err);
     if (!st)
         st = program_path(mem, &config->program, err);
     if (st)
         return st;
     config->tree = tree;
+    config->master_url = place.url;
+    *trust = place.trust;
     config->id = options->id ? options->id : json_str(json_get(tree, "agent_id"), NULL);
     if (!config->id || !*config->id)
         config->id = default_id(mem);
@@ -190,7 +220,8 @@ static det_status configure(const struct agent_run_options *options, struct aren
  * tasks is not new: then the first step fails, and everything stays. */
 static void remove_new_dir(const char *dir)
 {
-    static const char *const names[] = {"tasks", "agent.json", "instance", "lock", ""};
+    static const char *const names[] = {"tasks", "agent.json", "instance",
+                                        "lock",  "master.crt", ""};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(65536);
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -229,9 +260,11 @@ int agent_run_main(const char *master, const struct agent_run_options *options)
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
     struct agent_config config = {.io = io_system(), .master_url = master};
     struct listening listening = {.task = WORK_INIT(listen_for_signals)};
+    struct agent_trust trust = {0};
     struct err err = {0};
     bool was_there = true;
-    det_status st = configure(options, &mem, &config, &was_there, &err);
+    bool is_stopped = false;
+    det_status st = configure(options, &mem, &config, &trust, &was_there, &err);
 
     if (st)
         return cli_report(st, &err);
@@ -247,6 +280,8 @@ int agent_run_main(const char *master, const struct agent_run_options *options)
     if (!st)
         st = net_system_new(config.exec, &config.net, &err);
     if (!st)
+        st = agent_trust_meet(&trust, &config, &listening.set, &mem, &is_stopped, &err);
+    if (!st && !is_stopped)
         st = run_agent(&config, &listening, &err);
     agent_free(listening.agent);
     gate_free(listening.ended);

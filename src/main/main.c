@@ -34,6 +34,10 @@ static int run_master(const struct cli_invocation *in)
         .slots = CLI_UNSET,
         .initial_password = given->initial_password,
         .initial_password_file = given->initial_password_file,
+        .tls_cert = given->tls_cert,
+        .tls_key = given->tls_key,
+        .tls = given->tls,
+        .no_tls = given->no_tls,
         .no_agent = true,
     };
 

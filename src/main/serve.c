@@ -37,11 +37,13 @@
 #include "config/config_report.h"
 #include "config/keys/key_tables.h"
 #include "data/json/json.h"
+#include "data/url.h"
 #include "libdet/client/runfile.h"
 #include "main/data_dir.h"
 #include "main/end_process.h"
 #include "main/initial_password.h"
 #include "main/local_agent.h"
+#include "main/serve_tls.h"
 #include "master/master.h"
 #include "net/net.h"
 #include "net/net_system.h"
@@ -62,6 +64,9 @@ struct serving {
     const char *agent_dir;
     const char *program;
     const char *url;
+    const char *host;  /* to listen on */
+    const char *local; /* where this machine reaches it */
+    struct serve_tls tls;
     struct io_file *lock;
     struct executor *exec;
     struct net *net;
@@ -110,6 +115,10 @@ static det_status load_config(struct serving *s, struct err *err)
     if (notices.len)
         fputs(notices.data, stderr);
     s->config = tree;
+    s->host = s->options->has_host ? s->options->host
+                                   : json_str(json_get(tree, "host"), "127.0.0.1");
+    s->local =
+        !strcmp(s->host, "0.0.0.0") || !strcmp(s->host, "::") ? "127.0.0.1" : s->host;
     return DET_OK;
 }
 
@@ -267,11 +276,12 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
         .exec = s->exec,
         .net = s->net,
         .data_dir = s->data_dir,
-        .host = s->options->has_host
-                    ? s->options->host
-                    : json_str(json_get(s->config, "host"), "127.0.0.1"),
+        .host = s->host,
         .port = port,
         .initial_password = s->initial_password,
+        .cert_file = s->tls.cert_file,
+        .key_file = s->tls.key_file,
+        .is_self_signed = s->tls.is_self_signed,
         /* one thread fills a core at 60,000 reports per second; the other cores are for
          * the tasks */
         .http_threads = MIN(executor_cores() / 4, 4u),
@@ -282,7 +292,6 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
         .on_link = open_to_linked_users,
         .arg = s,
     };
-    const char *host = config.host;
     det_status st = master_new(&config, &s->master, err);
 
     if (!st)
@@ -292,13 +301,13 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
             err, DET_EXISTS,
             "port %u of %s is in use by another program; choose another one with "
             "--port",
-            port, host);
+            port, s->host);
     if (st)
         return st;
-    if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::"))
-        host = "127.0.0.1";
-    s->url = arena_printf(s->mem, strchr(host, ':') ? "http://[%s]:%u" : "http://%s:%u",
-                          host, master_port(s->master));
+    s->url = url_text(s->mem, &(struct url){.is_tls = s->tls.cert_file != NULL,
+                                            .host = s->local,
+                                            .port = master_port(s->master),
+                                            .path = ""});
     return s->url ? DET_OK : err_default(err, DET_NOMEM);
 }
 
@@ -348,8 +357,9 @@ static det_status write_runfile(struct serving *s, struct err *err)
 {
     struct runfile run = {
         .url = s->url,
-        .host = "127.0.0.1",
+        .host = s->local,
         .port = master_port(s->master),
+        .cert_file = s->tls.shown_file,
         .pid = getpid(),
         .cluster_id = master_cluster_id(s->master),
         .master_id = master_id(s->master),
@@ -365,7 +375,7 @@ static void exec_agent(const struct serving *s)
 {
     char slots[24];
     char log_path[4096];
-    const char *args[16] = {
+    const char *args[20] = {
         s->program,   "agent",        "run",
         "--master",   s->url,         "--data-dir",
         s->agent_dir, "--token-file", master_agent_token_path(s->master)};
@@ -376,6 +386,10 @@ static void exec_agent(const struct serving *s)
         snprintf(slots, sizeof(slots), "%lld", (long long)s->options->slots);
         args[count++] = "--slots";
         args[count++] = slots;
+    }
+    if (s->tls.shown_file) {
+        args[count++] = "--master-cert";
+        args[count++] = s->tls.shown_file;
     }
     setsid();
     umask(s->umask);
@@ -596,6 +610,7 @@ static void wait_for_signal(struct serving *s, const sigset_t *set)
         if (sig == SIGINT || sig == SIGTERM)
             return;
         look_after_agent(s);
+        serve_tls_look(&s->tls, s->master);
     }
 }
 
@@ -624,6 +639,9 @@ static det_status start_serving(struct serving *s, struct err *err)
     if (!st)
         st = program_path(s->mem, &s->program, err);
     if (!st)
+        st = serve_tls_prepare(&s->tls, s->options, s->config, s->host, s->data_dir,
+                               s->mem, err);
+    if (!st)
         st = start_master(s, err);
     if (!st)
         st = write_runfile(s, err);
@@ -651,6 +669,9 @@ static int serve_until_signal(struct serving *s, const sigset_t *set)
     look_after_agent(s);
     wait_for_agent(s);
     log_info("serving %s, data in %s", s->url, s->data_dir);
+    if (s->tls.cert_file)
+        log_info("the certificate in '%s' has the SHA-256 fingerprint %s",
+                 s->tls.cert_file, s->tls.fingerprint);
     if (s->ready_fd < 0 && isatty(2))
         fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop%s%s'\n",
                 s->url, s->options->data_dir ? " --data-dir " : "",

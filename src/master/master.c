@@ -325,8 +325,16 @@ static det_status open_store(struct master *master, struct err *err)
 
 static det_status open_server(struct master *master, uint16_t port, struct err *err)
 {
+    /* Half a year: a browser that was here once comes back by https:// only. */
+    static const char *const plain[] = {"X-Content-Type-Options: nosniff", NULL};
+    static const char *const strict[] = {"X-Content-Type-Options: nosniff",
+                                         "Strict-Transport-Security: max-age=15768000",
+                                         NULL};
     struct net_server_config config = {
         .host = master->host,
+        .cert_file = master->cert_file,
+        .key_file = master->key_file,
+        .headers = master->cert_file && !master->is_self_signed ? strict : plain,
         .port = port,
         .max_body_bytes = MAX_BODY,
         .body_limit = dispatch_body_limit,
@@ -441,6 +449,9 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->host = arena_strdup(&master->mem, config->host);
     if (config->initial_password)
         master->initial_password = arena_strdup(&master->mem, config->initial_password);
+    master->cert_file = arena_strdup(&master->mem, config->cert_file);
+    master->key_file = arena_strdup(&master->mem, config->key_file);
+    master->is_self_signed = config->is_self_signed;
     master->agent_token_path =
         arena_printf(&master->mem, "%s/agent.token", config->data_dir);
     if (master->mem.has_failed) {
@@ -450,6 +461,11 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->is_loopback = origin_guard_is_loopback(master->host);
     *ret_master = master;
     return DET_OK;
+}
+
+det_status master_reload_certificate(struct master *master, struct err *err)
+{
+    return net_server_reload(master->server, err);
 }
 
 void master_set_read_only(struct master *master)

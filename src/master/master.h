@@ -36,6 +36,11 @@ struct master_config {
     const char *data_dir; /* exists; the caller holds its lock */
     const char *host;
     uint16_t port;
+    /* TLS, with these PEM files; NULL: plain HTTP.  `is_self_signed`: browsers are not told
+     * to insist on TLS later */
+    const char *cert_file;
+    const char *key_file;
+    bool is_self_signed;
     uint32_t http_threads;        /* 0: one */
     const struct json *tree;      /* the complete master configuration; borrowed */
     const char *initial_password; /* for users without one, given by a person; NULL: as
@@ -64,6 +69,9 @@ void master_set_read_only(struct master *master);
  * waiting ones, lets the others end), then executor_free(), then master_free(). */
 void master_stop(struct master *master);
 void master_free(struct master *master);
+
+/* Reads certificate and key again; after a failure the old ones stay. */
+det_status master_reload_certificate(struct master *master, struct err *err);
 
 /* Whether an agent is connected. */
 bool master_has_agent(const struct master *master);

@@ -68,6 +68,9 @@ struct master {
     struct janitor *janitor;
     struct collector *collector;
     struct net_server *server;
+    const char *cert_file; /* NULL: plain HTTP */
+    const char *key_file;
+    bool is_self_signed;
     bool is_loopback;          /* it listens only on this machine */
     bool is_rbac;              /* security.authz.type is rbac (wire/rights.h) */
     _Atomic bool is_read_only; /* see master_set_read_only() */

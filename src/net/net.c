@@ -10,6 +10,8 @@
 #include "base/fault.h"
 #include "base/memory/mem.h"
 #include "net/net_impl.h"
+#include "net/tls/tls_client.h"
+#include "net/tls/tls_server.h"
 
 /* ---- what both networks use ------------------------------------------------------ */
 
@@ -112,6 +114,11 @@ void net_server_free(struct net_server *server)
         server->ops->server_free(server);
 }
 
+det_status net_server_reload(struct net_server *server, struct err *err)
+{
+    return server->ops->server_reload(server, err);
+}
+
 bool net_peer_uid(const struct net_exchange *x, uint32_t *ret_uid)
 {
     return x->ops->peer_uid(x, ret_uid);
@@ -167,6 +174,28 @@ void net_client_free(struct net_client *client)
 {
     if (client)
         client->ops->client_free(client);
+}
+
+det_status net_client_secure(struct net_client *client, const struct net_trust *trust,
+                             struct err *err)
+{
+    return client->ops->client_secure(client, trust, err);
+}
+
+bool net_client_is_distrusted(const struct net_client *client)
+{
+    return client->tls && tls_is_distrusted(client->tls);
+}
+
+const char *net_client_fingerprint(const struct net_client *client)
+{
+    return client->tls ? tls_fingerprint(client->tls) : "";
+}
+
+void net_client_certificate(const struct net_client *client, struct buf *out)
+{
+    if (client->tls)
+        tls_certificate(client->tls, out);
 }
 
 void net_client_cancel(struct net_client *client)
@@ -274,6 +303,11 @@ det_status net_request_problem(const struct net_exchange *x)
 bool net_peer_is_loopback(const struct net_exchange *x)
 {
     return x->is_loopback;
+}
+
+bool net_is_certified(const struct net_exchange *x, const char *host)
+{
+    return x->tls && tls_server_has_name(x->tls, host);
 }
 
 void net_request_drop_body(struct net_exchange *x)

@@ -73,14 +73,22 @@ struct net_server_config {
     uint32_t max_connections;
     uint32_t max_relays; /* most requests handed on at once; 0: 2048 */
     const char *mark;    /* shorter than NET_MARK_TEXT; copied; NULL: none */
+    /* TLS, with the certificate and the key of these PEM files; NULL: plain HTTP */
+    const char *cert_file;
+    const char *key_file;
+    const char *const *headers; /* lines for every answer; ends with NULL; borrowed */
     net_handler_fn *handler;
     void *arg;
 };
 
-/* DET_EXISTS if the port is taken; DET_UNSUPPORTED if libmicrohttpd is not installed. */
+/* DET_EXISTS if the port is taken; DET_UNSUPPORTED if libmicrohttpd is not installed.  One
+ * sentence for a certificate that cannot be served: see certificate_pair_read(). */
 det_status net_serve(struct net *net, const struct net_server_config *config,
                      struct net_server **ret_server, struct err *err);
 uint16_t net_server_port(const struct net_server *server);
+/* Reads certificate and key again; new connections get them.  After a failure the old ones
+ * stay. */
+det_status net_server_reload(struct net_server *server, struct err *err);
 /* Answers open and new requests with 503, breaks the streams, waits for replies being
  * sent (5 s at most) and until every stream's done() was called.  Do not call it from a
  * lane that streams use; call it before executor_free().  Holders of an exchange may still
@@ -99,6 +107,8 @@ det_status net_request_problem(const struct net_exchange *x);
 bool net_request_next_header(const struct net_exchange *x, const char **at,
                              const char **ret_name, const char **ret_value);
 bool net_peer_is_loopback(const struct net_exchange *x);
+/* Whether it came over TLS, to a server whose certificate is for `host`. */
+bool net_is_certified(const struct net_exchange *x, const char *host);
 /* The address that the request came from, without a port; "" if unknown. */
 enum { NET_ADDRESS_TEXT = 48 };
 void net_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT]);
@@ -186,6 +196,27 @@ void net_relay(struct net_exchange *x, const struct net_relay *to);
 det_status net_client_new(struct net *net, const char *host, uint16_t port,
                           struct net_client **ret_client, struct err *err);
 void net_client_free(struct net_client *client);
+
+/* Whom a client takes for the intended server; all may be NULL. */
+struct net_trust {
+    const char *cert_file;   /* PEM: the server's certificate, or one that signed it;
+                                NULL: the machine's authorities */
+    const char *name;        /* a name that its certificate must have; NULL: the host,
+                                where an authority vouches for it */
+    const char *fingerprint; /* only the certificate with this SHA-256 */
+    bool is_unverified;      /* anybody */
+};
+/* Before the first call: speaks TLS.  Copies `trust`.  DET_INVALID: its fingerprint is
+ * none. */
+det_status net_client_secure(struct net_client *client, const struct net_trust *trust,
+                             struct err *err);
+/* About the server of the last call.  Whether the call failed because it is not the
+ * intended one; the fingerprint of its certificate, "" if it showed none; the certificate
+ * as PEM, appended. */
+bool net_client_is_distrusted(const struct net_client *client);
+const char *net_client_fingerprint(const struct net_client *client);
+void net_client_certificate(const struct net_client *client, struct buf *out);
+
 /* The call under way and all later ones end with DET_TIMEOUT. */
 void net_client_cancel(struct net_client *client);
 

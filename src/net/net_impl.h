@@ -24,6 +24,7 @@ struct net_ops {
     det_status (*serve)(struct net *net, const struct net_server_config *config,
                         struct net_server **ret_server, struct err *err);
     void (*server_free)(struct net_server *server);
+    det_status (*server_reload)(struct net_server *server, struct err *err);
 
     bool (*peer_uid)(const struct net_exchange *x, uint32_t *ret_uid);
     void (*on_gone)(struct net_exchange *x, net_gone_fn *fn);
@@ -37,6 +38,8 @@ struct net_ops {
     det_status (*client_new)(struct net *net, const char *host, uint16_t port,
                              struct net_client **ret_client, struct err *err);
     void (*client_free)(struct net_client *client);
+    det_status (*client_secure)(struct net_client *client,
+                                const struct net_trust *trust, struct err *err);
     void (*client_cancel)(struct net_client *client);
     det_status (*call)(struct net_client *client, const struct net_call *call,
                        struct net_reply *reply, struct err *err);
@@ -54,6 +57,7 @@ struct net_server {
 
 struct net_client {
     const struct net_ops *ops;
+    struct tls_client *tls; /* NULL: plain */
 };
 
 struct net_exchange {
@@ -66,6 +70,7 @@ struct net_exchange {
     enum net_method method;
     det_status problem;
     bool is_loopback;
+    struct tls_server *tls; /* the server's; NULL: plain */
 };
 
 /* "GET" and so on; NULL for NET_OTHER, which clients never send. */

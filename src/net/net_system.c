@@ -16,6 +16,7 @@ static const struct net_ops net_system_ops = {
     .free = system_free,
     .serve = http_serve,
     .server_free = http_server_free,
+    .server_reload = http_server_reload,
     .peer_uid = http_peer_uid,
     .on_gone = http_on_gone,
     .answer = http_answer,
@@ -25,6 +26,7 @@ static const struct net_ops net_system_ops = {
     .peer_address = http_peer_address,
     .client_new = client_http_new,
     .client_free = client_http_free,
+    .client_secure = client_http_secure,
     .client_cancel = client_http_cancel,
     .call = client_http_call,
 };

@@ -41,6 +41,8 @@
 #include <unistd.h>
 
 #include "base/memory/mem.h"
+#include "net/relay_ring.h"
+#include "net/tls/tls_tunnel.h"
 
 #define CONNECT_US INT64_C(10000000)
 #define ANSWER_US  INT64_C(600000000)
@@ -73,37 +75,6 @@ static int64_t now_us(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-/* ---- rings ----------------------------------------------------------------------- */
-
-static size_t relay_ring_room(const struct relay_ring *ring)
-{
-    return RELAY_BYTES - ring->len;
-}
-
-static void relay_ring_put(struct relay_ring *ring, const char *bytes, size_t len)
-{
-    size_t at = (ring->at + ring->len) % RELAY_BYTES;
-    size_t first = MIN(len, RELAY_BYTES - at);
-
-    assert(len <= relay_ring_room(ring));
-    memcpy(ring->bytes + at, bytes, first);
-    memcpy(ring->bytes, bytes + first, len - first);
-    ring->len += len;
-}
-
-/* The length of the first contiguous run of bytes. */
-static size_t relay_ring_run(const struct relay_ring *ring)
-{
-    return MIN(ring->len, RELAY_BYTES - ring->at);
-}
-
-static void relay_ring_drop(struct relay_ring *ring, size_t len)
-{
-    assert(len <= ring->len);
-    ring->at = (ring->at + len) % RELAY_BYTES;
-    ring->len -= len;
 }
 
 /* ---- one relay ------------------------------------------------------------------- */
@@ -251,6 +222,24 @@ bool relay_switch(struct relay *relay, int client_fd, const char *bytes, size_t 
     return !is_over;
 }
 
+/* The reply's first bytes may be in `down`; the greeting goes in front of them. */
+bool relay_switch_tls(struct relay *relay, int client_fd, struct tls_tunnel *tls,
+                      const struct buf *greeting)
+{
+    bool has_room;
+
+    pthread_mutex_lock(&relay->lock);
+    has_room = !greeting->status && greeting->len <= relay_ring_room(&relay->down);
+    if (has_room) {
+        relay->client.tls = tls;
+        relay_ring_put_front(&relay->down, greeting->data, greeting->len);
+    }
+    pthread_mutex_unlock(&relay->lock);
+    if (!has_room)
+        relay_abandon(relay);
+    return has_room && relay_switch(relay, client_fd, "", 0);
+}
+
 /* ---- moving bytes, with the relay's lock held ------------------------------------ */
 
 static void fail_relay(struct relay *relay, det_status status, const char *sentence)
@@ -267,11 +256,13 @@ static bool is_temporary(int code)
 }
 
 /* Sends as much as the socket takes; returns false if the socket is broken. */
-static bool push_ring(struct relay_ring *ring, int fd)
+static bool push_ring(struct relay_ring *ring, const struct relay_end *end)
 {
     while (ring->len) {
-        ssize_t n = send(fd, ring->bytes + ring->at, relay_ring_run(ring),
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        const char *at = ring->bytes + ring->at;
+        size_t run = relay_ring_run(ring);
+        ssize_t n = end->tls ? tls_tunnel_send(end->tls, at, run)
+                             : send(end->fd, at, run, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0)
             return is_temporary(errno);
@@ -281,13 +272,15 @@ static bool push_ring(struct relay_ring *ring, int fd)
 }
 
 /* Receives as much as has arrived and fits; returns false if the socket is broken. */
-static bool pull_ring(struct relay_ring *ring, int fd, bool *is_ended)
+static bool pull_ring(struct relay_ring *ring, const struct relay_end *end,
+                      bool *is_ended)
 {
     char piece[PIECE_BYTES];
 
     for (int i = 0; i < ROUNDS && relay_ring_room(ring) && !*is_ended; i++) {
-        ssize_t n =
-            recv(fd, piece, MIN(sizeof(piece), relay_ring_room(ring)), MSG_DONTWAIT);
+        size_t room = MIN(sizeof(piece), relay_ring_room(ring));
+        ssize_t n = end->tls ? tls_tunnel_receive(end->tls, piece, room)
+                             : recv(end->fd, piece, room, MSG_DONTWAIT);
 
         if (n < 0)
             return is_temporary(errno);
@@ -298,19 +291,21 @@ static bool pull_ring(struct relay_ring *ring, int fd, bool *is_ended)
 }
 
 /* When one side has ended and all its bytes were passed on, ends the other direction. */
-static void pass_end(const struct relay_ring *ring, bool is_ended, int fd,
-                     bool *is_shut)
+static void pass_end(const struct relay_ring *ring, bool is_ended,
+                     const struct relay_end *end, bool *is_shut)
 {
     if (!is_ended || ring->len || *is_shut)
         return;
-    shutdown(fd, SHUT_WR);
+    if (end->tls)
+        tls_tunnel_shut(end->tls);
+    shutdown(end->fd, SHUT_WR);
     *is_shut = true;
 }
 
 static void step_tunnel(struct relay *relay)
 {
-    int up = relay->upstream.fd;
-    int client = relay->client.fd;
+    const struct relay_end *up = &relay->upstream;
+    const struct relay_end *client = &relay->client;
     bool is_well = pull_ring(&relay->up, client, &relay->is_up_ended) &&
                    push_ring(&relay->up, up) &&
                    pull_ring(&relay->down, up, &relay->is_down_ended) &&
@@ -358,7 +353,7 @@ static void send_request(struct relay *relay)
             break;
         relay->opened += (size_t)n;
     }
-    if (relay->opened < opening->len || !push_ring(&relay->up, relay->upstream.fd)) {
+    if (relay->opened < opening->len || !push_ring(&relay->up, &relay->upstream)) {
         relay->opened = opening->len;
         relay->up.len = 0;
     }
@@ -534,6 +529,7 @@ static bool relay_step(struct relay *relay)
 {
     bool has_head = move_bytes(relay);
     bool has_room;
+    bool has_more;
     bool is_over;
 
     if (has_head)
@@ -550,10 +546,14 @@ static bool relay_step(struct relay *relay)
     if (is_over)
         finish_relay(relay);
     tell_stream(relay, is_over);
+    has_more = relay->client.tls && relay_ring_room(&relay->up) &&
+               tls_tunnel_has_more(relay->client.tls);
     pthread_mutex_unlock(&relay->lock);
 
     if (has_room && !is_over)
         relay->owner->room(relay);
+    if (has_more && !is_over)
+        kick_relay(relay);
     return is_over;
 }
 

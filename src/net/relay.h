@@ -31,6 +31,7 @@
 #include "net/reply.h"
 
 struct relay;
+struct tls_tunnel;
 struct relays;
 
 enum { RELAY_BYTES = 65536 };
@@ -44,7 +45,8 @@ struct relay_ring {
 struct relay_end {
     struct relay *relay;
     int fd;
-    uint32_t events; /* its events in the epoll set; 0: it is not in the set */
+    struct tls_tunnel *tls; /* through which its bytes go; NULL: plain */
+    uint32_t events;        /* its events in the epoll set; 0: it is not in the set */
 };
 
 struct relay_owner {
@@ -124,6 +126,9 @@ bool relay_take(struct relay *relay, struct buf *out);
 /* Hands over the client's socket, borrowed until `over`, and the first bytes that came
  * from it.  Returns false if the relay is over already. */
 bool relay_switch(struct relay *relay, int client_fd, const char *bytes, size_t len);
+/* The same over TLS.  `greeting` is sent to the client first. */
+bool relay_switch_tls(struct relay *relay, int client_fd, struct tls_tunnel *tls,
+                      const struct buf *greeting);
 
 /* The client has left: `over` follows. */
 void relay_abandon(struct relay *relay);

@@ -51,6 +51,7 @@
 #include "net/listen.h"
 #include "net/peer_owner.h"
 #include "net/relay.h"
+#include "net/tls/tls_server.h"
 
 enum {
     IDLE_SECONDS = 75,        /* limit for a kept or stalled connection */
@@ -97,6 +98,7 @@ static void server_release(struct http_server *server)
         return;
     client_watch_free(server->watcher);
     relays_free(server->relays);
+    tls_server_free(server->tls);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
     mem_free(server);
@@ -222,6 +224,7 @@ static void request_start(struct http_exchange *x, const char *method)
     struct header_copy copy = {0};
 
     x->is_started = true;
+    x->base.tls = x->server->tls;
     x->base.method = net_method_parse(method);
     if (info && info->client_addr && net_addr_from(info->client_addr, &x->peer))
         x->base.is_loopback = net_addr_is_loopback(&x->peer);
@@ -504,94 +507,6 @@ void http_on_gone(struct net_exchange *base, net_gone_fn *fn)
     pthread_mutex_unlock(&x->server->lock);
 }
 
-/* ---- the reply ------------------------------------------------------------------- */
-
-bool http_add_header(const struct mhd *mhd, struct MHD_Response *response,
-                     const char *line)
-{
-    struct net_header header;
-    char *name;
-    bool is_ok;
-
-    if (!net_header_split(line, &header))
-        return false;
-    name = mem_strndup(header.name, header.name_len);
-    is_ok = name && mhd->add_response_header(response, name, header.value) == MHD_YES;
-    mem_free(name);
-    return is_ok;
-}
-
-bool http_add_common(const struct http_server *server, struct MHD_Response *response,
-                     const char *content_type, const char *const *headers)
-{
-    const struct mhd *mhd = &server->mhd;
-
-    if (content_type &&
-        mhd->add_response_header(response, "Content-Type", content_type) != MHD_YES)
-        return false;
-    for (const char *const *line = headers; line && *line; line++)
-        if (!http_add_header(mhd, response, *line))
-            return false;
-    return !server->mark[0] ||
-           mhd->add_response_header(response, NET_MARK, server->mark) == MHD_YES;
-}
-
-/* Returns NULL if out of memory. */
-static struct MHD_Response *response_new(const struct http_server *server,
-                                         const struct net_answer_with *answer)
-{
-    const struct mhd *mhd = &server->mhd;
-    struct buf none = BUF_INIT;
-    struct buf *body = answer->body ? answer->body : &none;
-    size_t len = body->len;
-    char *bytes = buf_take(body);
-    struct MHD_Response *response = NULL;
-
-    if (bytes)
-        response =
-            mhd->create_response_from_buffer_with_free_callback(len, bytes, mem_free);
-    if (!response) {
-        mem_free(bytes);
-        return NULL;
-    }
-    if (http_add_common(server, response, answer->content_type, answer->headers))
-        return response;
-    mhd->destroy_response(response);
-    return NULL;
-}
-
-void http_answer(struct net_exchange *base, const struct net_answer_with *answer)
-{
-    struct http_exchange *x = (struct http_exchange *)base;
-    struct http_server *server = x->server;
-    struct MHD_Response *response = response_new(server, answer);
-    int status = response ? answer->status : 503;
-    bool is_resumable = false;
-    bool is_claimed;
-    bool is_over;
-
-    if (!response)
-        response = server->sorry;
-    if (x->is_watched)
-        client_watch_remove(server->watcher, &x->watch);
-
-    pthread_mutex_lock(&server->lock);
-    assert(x->is_held);
-    x->is_held = false;
-    is_claimed = http_claim(x, response, status, &is_resumable);
-    is_over = x->is_sent;
-    pthread_mutex_unlock(&server->lock);
-
-    if (is_resumable)
-        http_resume(x);
-    if (is_claimed)
-        return;
-    /* The server was freed meanwhile and has answered. */
-    http_response_free(server, response);
-    if (is_over)
-        http_exchange_free(x);
-}
-
 /* ---- the server ------------------------------------------------------------------ */
 
 /* The owner must get the path as it was sent. */
@@ -600,6 +515,21 @@ static size_t unescape_nothing(void *arg, struct MHD_Connection *connection, cha
     (void)arg;
     (void)connection;
     return strlen(text);
+}
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode how)
+{
+    struct http_server *server = arg;
+    const union MHD_ConnectionInfo *info;
+
+    (void)context;
+    if (how != MHD_CONNECTION_NOTIFY_STARTED)
+        return;
+    info =
+        server->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (info && info->tls_session)
+        tls_server_join(server->tls, info->tls_session);
 }
 
 /* Takes `fd`.  Blocks signals in the daemon's threads: the program's own handle them. */
@@ -622,14 +552,22 @@ static struct MHD_Daemon *daemon_start(struct http_server *server, int fd,
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, server},
         {MHD_OPTION_END, 0, NULL},
     };
+    const struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)(uintptr_t)tls_server_certificate},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
+        {MHD_OPTION_END, 0, NULL},
+    };
     struct MHD_Daemon *daemon;
     sigset_t all;
     sigset_t old;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    daemon = server->mhd.start_daemon(flags, 0, NULL, NULL, on_access, server,
-                                      MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    daemon = server->mhd.start_daemon(
+        flags | (server->tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, server,
+        MHD_OPTION_ARRAY, options, server->tls ? MHD_OPTION_ARRAY : MHD_OPTION_END, tls,
+        MHD_OPTION_END);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return daemon;
 }
@@ -665,7 +603,10 @@ static det_status server_start(struct http_server *server,
     server->sorry = sorry_new(&server->mhd);
     if (!server->sorry)
         return err_default(err, DET_NOMEM);
-    st = client_watch_new(&server->watcher, err);
+    if (config->cert_file)
+        st = tls_server_new(config->cert_file, config->key_file, &server->tls, err);
+    if (!st)
+        st = client_watch_new(&server->watcher, err);
     if (!st)
         st = relays_new(config->max_relays ? config->max_relays : DEFAULT_RELAYS,
                         &server->relays, err);
@@ -708,6 +649,7 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
     server->arg = config->arg;
     server->max_body_bytes = config->max_body_bytes;
     server->body_limit = config->body_limit;
+    server->headers = config->headers;
     snprintf(server->mark, sizeof(server->mark), "%s",
              config->mark ? config->mark : "");
     server->alive = 1;
@@ -765,6 +707,13 @@ static void drain_replies(struct http_server *server)
     while (server->suspended)
         pthread_cond_wait(&server->changed, &server->lock);
     pthread_mutex_unlock(&server->lock);
+}
+
+det_status http_server_reload(struct net_server *base, struct err *err)
+{
+    struct http_server *server = (struct http_server *)base;
+
+    return server->tls ? tls_server_reload(server->tls, err) : DET_OK;
 }
 
 void http_server_free(struct net_server *base)

@@ -15,6 +15,7 @@
 
 struct http_relay;
 struct relays;
+struct tls_server;
 
 /*   READING --complete--> OPEN --answered--> ANSWERED
  *                         |  ^                ^
@@ -26,8 +27,16 @@ struct relays;
  * BODY      its owner has it and gets the body in pieces; suspended only while there is
  *           no room for them (`is_parked`).
  * EARLY     answered; the rest of the body is read and discarded first.
+ * TAKEN     a tunnel over TLS has its socket; then ANSWERED (server_relay.c).
  * ANSWERED  `response` is set; libmicrohttpd has it again, or soon will. */
-enum http_phase { HTTP_READING, HTTP_OPEN, HTTP_BODY, HTTP_EARLY, HTTP_ANSWERED };
+enum http_phase {
+    HTTP_READING,
+    HTTP_OPEN,
+    HTTP_BODY,
+    HTTP_EARLY,
+    HTTP_TAKEN,
+    HTTP_ANSWERED
+};
 
 /* See server_stream.c. */
 enum http_stream_state {
@@ -83,6 +92,8 @@ struct http_server {
     struct MHD_Response *sorry; /* 503, made beforehand: needs no memory when sent */
     struct client_watch *watcher;
     struct relays *relays;
+    struct tls_server *tls;     /* NULL: plain HTTP */
+    const char *const *headers; /* of every answer */
     net_handler_fn *handler;
     void *arg;
     size_t max_body_bytes;
@@ -102,6 +113,7 @@ struct http_server {
 det_status http_serve(struct net *net, const struct net_server_config *config,
                       struct net_server **ret_server, struct err *err);
 void http_server_free(struct net_server *server);
+det_status http_server_reload(struct net_server *server, struct err *err);
 /* Adds the header lines that every answer has; returns false if out of memory. */
 bool http_add_common(const struct http_server *server, struct MHD_Response *response,
                      const char *content_type, const char *const *headers);
@@ -129,9 +141,6 @@ ssize_t http_stream_read(void *x, uint64_t position, char *to, size_t max);
  * returns false if the phase is neither.  `ret_resume`: the caller must resume it. */
 bool http_claim(struct http_exchange *x, struct MHD_Response *response, int status,
                 bool *ret_resume);
-/* Adds a header line; returns false if out of memory or if it is not a header. */
-bool http_add_header(const struct mhd *mhd, struct MHD_Response *response,
-                     const char *line);
 
 /* See server_relay.c. */
 void http_relay(struct net_exchange *x, const struct net_relay *to);

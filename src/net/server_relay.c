@@ -11,6 +11,12 @@
  *   or, after a 101:
  *   on_upgraded()        --relay_switch()-->        a tunnel, until both sides have closed
  *
+ * Over TLS, libmicrohttpd would lend one end of a pair of sockets, and move the bytes
+ * between the other end and the client four at a time (0.9.75).  So the connection stays
+ * suspended, which means that libmicrohttpd does not touch it: we write the 101 ourselves
+ * and use its TLS session (take_over()).  At the end the socket is shut, and libmicrohttpd
+ * gets the connection back to close it.
+ *
  * libmicrohttpd lends the socket only after it has sent a 101 itself.  In all other cases
  * libmicrohttpd reads the request and writes the reply, with its own chunks and timeouts,
  * and the pieces are handed over in memory.
@@ -23,10 +29,12 @@
 #include <assert.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "base/memory/mem.h"
 #include "net/relay.h"
 #include "net/server_http_impl.h"
+#include "net/tls/tls_tunnel.h"
 
 enum { BLOCK_BYTES = 32768 };
 
@@ -37,6 +45,8 @@ struct http_relay {
     struct net_relay to;
     _Atomic int holders;
     struct MHD_UpgradeResponseHandle *upgraded; /* guarded by the relay's lock */
+    struct tls_tunnel tls;                      /* of a tunnel over TLS */
+    bool is_taken;                              /* likewise: from libmicrohttpd */
     bool is_streaming;                          /* likewise: the stream exists */
     bool is_answered;                           /* only the relays' thread uses it */
 };
@@ -209,6 +219,91 @@ static void answer_stream(struct http_relay *relay, uint64_t length)
     http_stream_start(relay->x, response, relay->base.reply.status, &stream);
 }
 
+/* Appends the headers of the reply that are passed on. */
+static void write_headers(struct http_relay *relay, struct buf *out)
+{
+    CLEANUP(buf_done) struct buf named = BUF_INIT;
+    const char *end;
+
+    collect_connection_names(relay->base.head.data, &named);
+    if (named.status)
+        out->status = named.status;
+    for (char *line = relay->base.head.data; (end = strchr(line, '\n'));
+         line += end - line + 1) {
+        CLEANUP(buf_done) struct buf value = BUF_INIT;
+        size_t name_len = strcspn(line, ":");
+        char *text = line + name_len + 1;
+
+        line[name_len] = '\0';
+        line[end - line] = '\0';
+        text += strspn(text, " \t");
+        if (!is_of_connection(line) && !reply_has_word(named.data, line, name_len) &&
+            relay->to.header(relay->to.arg, line, text, &value) && value.len)
+            buf_printf(out, "%s: %s\r\n", line, value.data);
+        if (value.status)
+            out->status = value.status;
+    }
+}
+
+/* The exchange is neither answered nor in the server's list until give_back(). */
+static bool mark_taken(struct http_exchange *x)
+{
+    bool is_open;
+
+    if (x->is_watched)
+        client_watch_remove(x->server->watcher, &x->watch);
+    pthread_mutex_lock(&x->server->lock);
+    is_open = x->phase == HTTP_OPEN;
+    if (is_open) {
+        http_unlink(x);
+        x->phase = HTTP_TAKEN;
+    }
+    pthread_mutex_unlock(&x->server->lock);
+    return is_open;
+}
+
+static void take_over(struct http_relay *relay)
+{
+    const struct mhd *mhd = &relay->server->mhd;
+    struct http_exchange *x = relay->x;
+    const union MHD_ConnectionInfo *info;
+    CLEANUP(buf_done) struct buf greeting = BUF_INIT;
+
+    if (!mark_taken(x)) { /* the server is stopping and has answered */
+        relay->is_answered = false;
+        relay_abandon(&relay->base);
+        return;
+    }
+    relay->is_taken = true;
+    buf_puts(&greeting, "HTTP/1.1 101 Switching Protocols\r\n"
+                        "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    write_headers(relay, &greeting);
+    buf_puts(&greeting, "\r\n");
+    info = mhd->get_connection_info(x->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    relay->tls.session = info->tls_session;
+    if (gnutls_load(&relay->tls.gnutls, NULL))
+        relay_abandon(&relay->base);
+    else
+        (void)relay_switch_tls(&relay->base, http_socket(x), &relay->tls, &greeting);
+}
+
+/* What libmicrohttpd sends now reaches nobody. */
+static void give_back(struct http_relay *relay)
+{
+    struct http_exchange *x = relay->x;
+
+    shutdown(http_socket(x), SHUT_RDWR);
+    pthread_mutex_lock(&x->server->lock);
+    assert(x->phase == HTTP_TAKEN && x->is_held);
+    x->is_held = false;
+    x->phase = HTTP_ANSWERED;
+    x->response = x->server->sorry;
+    x->status = 503;
+    x->server->unsent++;
+    pthread_mutex_unlock(&x->server->lock);
+    http_resume(x);
+}
+
 /* Needs no stream: the exchange stays suspended until the 101 is queued. */
 static void answer_upgrade(struct http_relay *relay)
 {
@@ -259,7 +354,9 @@ static void on_head(struct relay *base)
     struct http_relay *relay = http_relay_of(base);
 
     relay->is_answered = true;
-    if (base->reply.status == 101)
+    if (base->reply.status == 101 && relay->server->tls)
+        take_over(relay);
+    else if (base->reply.status == 101)
         answer_upgrade(relay);
     else
         answer_stream(relay, locked_reply_length(base));
@@ -287,6 +384,8 @@ static void on_over(struct relay *base)
     pthread_mutex_unlock(&base->lock);
     if (handle)
         relay->server->mhd.upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+    if (relay->is_taken)
+        give_back(relay);
     http_relay_drop(relay);
 }
 

@@ -12,12 +12,16 @@
  *   answers a second, median and 99th percentile of their time in microseconds, the
  *   number to begin the next run with
  *
+ * With a PORT of the form tls:8443 it speaks TLS, whoever answers.
+ *
  * An answer that is not 2xx ends the program with its text. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +37,8 @@
 #include "base/compiler.h"
 #include "base/memory/mem.h"
 #include "base/thread/executor.h"
+#include "net/net.h"
+#include "net/tls/tls_client.h"
 
 enum {
     TEXT_MAX = 8192,
@@ -45,6 +51,7 @@ enum {
 
 struct connection {
     int fd;
+    struct tls_client *tls; /* NULL: plain */
     int64_t sent_us;
     size_t have;
     char reply[TEXT_MAX];
@@ -52,6 +59,7 @@ struct connection {
 
 struct load {
     uint16_t port;
+    bool is_tls;
     const char *path;
     const char *token;
     const char *body;
@@ -110,8 +118,30 @@ static void ask(struct load *load, struct connection *c)
 
     c->have = 0;
     c->sent_us = now_us();
-    if (send(c->fd, text, len, MSG_NOSIGNAL) != (ssize_t)len)
+    if ((c->tls ? tls_send(c->tls, &(struct iovec){text, len}, 1)
+                : send(c->fd, text, len, MSG_NOSIGNAL)) != (ssize_t)len)
         fail("cannot send", strerror(errno));
+}
+
+static void shake(struct connection *c)
+{
+    const struct net_trust trust = {.is_unverified = true};
+    struct err err = {0};
+    det_status st = DET_OK;
+
+    fcntl(c->fd, F_SETFL, O_NONBLOCK);
+    if (!c->tls)
+        st = tls_client_new(&trust, "127.0.0.1", &c->tls, &err);
+    if (!st)
+        st = tls_begin(c->tls, c->fd, &err);
+    while (!st && (st = tls_shake(c->tls, &err)) == DET_BUSY) {
+        struct pollfd wait = {.fd = c->fd, .events = tls_events(c->tls)};
+
+        poll(&wait, 1, -1);
+        st = DET_OK;
+    }
+    if (st)
+        fail("no TLS", err.text);
 }
 
 static void dial(struct load *load, struct connection *c)
@@ -125,6 +155,8 @@ static void dial(struct load *load, struct connection *c)
     if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)))
         fail("cannot connect", strerror(errno));
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (load->is_tls)
+        shake(c);
     if (epoll_ctl(load->poll, EPOLL_CTL_ADD, c->fd, &event))
         fail("cannot wait", strerror(errno));
 }
@@ -155,24 +187,34 @@ static void dial_again(struct load *load, struct connection *c)
     ask(load, c);
 }
 
-static void hear(struct load *load, struct connection *c)
+static void count_answer(struct load *load, struct connection *c)
 {
-    ssize_t got = recv(c->fd, c->reply + c->have, sizeof(c->reply) - 1 - c->have, 0);
-
-    if (got <= 0) {
-        dial_again(load, c);
-        return;
-    }
-    c->have += (size_t)got;
-    c->reply[c->have] = '\0';
-    if (!is_whole(c))
-        return;
     if (strncmp(c->reply, "HTTP/1.1 2", 10))
         fail("refused", c->reply);
     if (load->answers < TIMES_MAX)
         load->time_us[load->answers] = (uint32_t)(now_us() - c->sent_us);
     load->answers++;
     ask(load, c);
+}
+
+static void hear(struct load *load, struct connection *c)
+{
+    char *room = c->reply + c->have;
+    size_t len = sizeof(c->reply) - 1 - c->have;
+    ssize_t got = c->tls ? tls_receive(c->tls, room, len) : recv(c->fd, room, len, 0);
+
+    if (got < 0 && c->tls && errno == EAGAIN)
+        return;
+    if (got <= 0) {
+        dial_again(load, c);
+        return;
+    }
+    c->have += (size_t)got;
+    c->reply[c->have] = '\0';
+    if (!is_whole(c) && c->tls) /* the library may hold a second record */
+        hear(load, c);
+    else if (is_whole(c))
+        count_answer(load, c);
 }
 
 static int by_size(const void *a, const void *b)
@@ -239,19 +281,23 @@ int main(int argc, char **argv)
     uint32_t connections = argc == 8 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
     uint32_t threads = MAX(MIN(executor_cores() / 4, (uint32_t)THREADS_MAX), 1u);
     int64_t from_us;
+    bool is_tls;
 
     if (!connections || connections > CONNECTIONS_MAX)
         fail("usage", "bench_http PORT CONNECTIONS SECONDS FIRST PATH TOKEN BODY");
     threads = MIN(threads, connections);
+    is_tls = !strncmp(argv[1], "tls:", 4);
     for (uint32_t i = 0; i < threads; i++) {
-        loads[i] = (struct load){.port = (uint16_t)strtoul(argv[1], NULL, 10),
-                                 .connections = (connections + i) / threads,
-                                 .seconds = strtod(argv[3], NULL),
-                                 .number = strtoll(argv[4], NULL, 10) + i,
-                                 .stride = threads,
-                                 .path = argv[5],
-                                 .token = argv[6],
-                                 .body = argv[7]};
+        loads[i] = (struct load){
+            .port = (uint16_t)strtoul(argv[1] + (is_tls ? 4 : 0), NULL, 10),
+            .is_tls = is_tls,
+            .connections = (connections + i) / threads,
+            .seconds = strtod(argv[3], NULL),
+            .number = strtoll(argv[4], NULL, 10) + i,
+            .stride = threads,
+            .path = argv[5],
+            .token = argv[6],
+            .body = argv[7]};
         begin(&loads[i]);
     }
     from_us = now_us();

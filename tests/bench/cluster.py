@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -63,13 +64,15 @@ def descendants(pid):
 
 
 class Cluster:
-    """With slots=0 it has no agent."""
+    """With slots=0 it has no agent; with is_tls it speaks TLS with a certificate of its own."""
 
-    def __init__(self, det, directory, slots=1):
+    def __init__(self, det, directory, slots=1, is_tls=False):
         self.directory, self.port, self.slots = directory, free_port(), slots
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.is_tls = is_tls
+        self.url = f"{'https' if is_tls else 'http'}://127.0.0.1:{self.port}"
         self.command = [det, "serve", "--data-dir", directory, "--port", str(self.port)]
         self.command += ["--slots", str(slots)] if slots else ["--no-agent"]
+        self.command += ["--tls"] if is_tls else []
         self.process = self.token = None
         self.env = {**os.environ, "DET_MASTER": self.url, "DET_USER": "determined", "DET_PASS": ""}
 
@@ -96,7 +99,11 @@ class Cluster:
             return False
 
     def call(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        if self.is_tls:
+            anybody = ssl._create_unverified_context()
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=anybody)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         reply = connection.getresponse()

@@ -45,6 +45,27 @@ def section_reports(b):
             b.against_peer("  beside MLflow's log_batch", rate, "/s", f"mlflow_batches_{connections}", 100, True)
 
 
+def section_tls(b):
+    """The same reports with and without TLS, in turns: what else runs here disturbs both."""
+    places, rounds = [], []
+    with Cluster(b.det, b.fresh("plain")) as plain, Cluster(b.det, b.fresh("tls"), is_tls=True) as secure:
+        for cluster in (plain, secure):
+            trial, _, token = cluster.running_trial()
+            places.append([f"{'tls:' if cluster.is_tls else ''}{cluster.port}", trial, token, 1])
+        for _ in range(ROUNDS):
+            rates = []
+            for place in places:
+                port, trial, token, number = place
+                rate, _, _, place[3] = b.run("bench_http", port, 64, 0.7, int(number),
+                                             f"/api/v1/trials/{trial}/metrics", token, REPORT % (trial, 1))
+                rates.append(rate)
+            rounds.append(rates)
+    plain, secure = (statistics.median(column) for column in zip(*rounds))
+    share = statistics.median(with_tls / without for without, with_tls in rounds)
+    b.row("durable reports over TLS, 64 connections", f"{secure:,.0f}/s", f"{plain:,.0f}/s without TLS", f"{share:.2f}",
+          ">= 0.70", share >= 0.7)
+
+
 def section_ring(b):
     report, clock, ratio = b.run("bench_ring", b.fresh("ring"))
     b.row("a report of 5 scalars on the training thread", f"{report:.0f} ns", f"{clock:.1f} ns clock_gettime",

@@ -17,8 +17,8 @@ DET_MASTER=http://127.0.0.1:1 ok '-m wins over DET_MASTER' det -m "$URL" master 
 fails 10 'a master that does not answer is named' det -m http://127.0.0.1:1 e list
 says 'cannot reach 127.0.0.1 port 1'
 fails 2 'an address that is none is refused' det -m 'ftp://here' e list
-fails 11 'https is refused in a sentence' det -m https://127.0.0.1:1 e list
-says 'not built yet'
+fails 10 'https to where nobody answers is no other' det -m https://127.0.0.1:1 e list
+says 'cannot reach 127.0.0.1 port 1'
 ok 'no command has started a second master' test ! -e "$DATA/master.json"
 
 echo 'not the token' >wrong

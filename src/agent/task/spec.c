@@ -39,6 +39,7 @@ const struct field task_spec_fields[] = {
     FIELD(STRS, task_spec, gpu_uuids, "its GPUs"),
     FIELD(STRS, task_spec, gpu_names, "what they are"),
     FIELD(STR, task_spec, master_url, "the master, as the agent knows it"),
+    FIELD(STR, task_spec, master_cert_file, "by which the supervisor knows the master"),
     FIELD(STR, task_spec, envs, "where environments are"),
     FIELD(I64, task_spec, shm_size, "size of /dev/shm"),
     FIELD(I64, task_spec, shm_default, "the same, if it is not configured"),

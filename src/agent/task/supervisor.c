@@ -111,29 +111,35 @@ static det_status open_spools(struct supervisor *s, struct err *err)
     return status;
 }
 
-static det_status open_links(struct supervisor *s, struct err *err)
+static det_status open_link(struct supervisor *s, struct master_link **ret_link,
+                            struct err *err)
 {
-    const char *url = spec_master(&s->spec);
     const char *token = s->spec.supervisor_token
                             ? s->spec.supervisor_token
                             : spec_variable(&s->spec, "DET_SESSION_TOKEN");
-    const char *cluster = spec_variable(&s->spec, "DET_CLUSTER_ID");
-    det_status status;
+    det_status status =
+        master_link_new(s->net, spec_master(&s->spec), LINK_TASK, token, ret_link, err);
 
-    if (!url)
-        return err_set(err, DET_INVALID, "'%s/" TASK_DIR_SPEC "' names no DET_MASTER",
-                       s->dir);
-    status = master_link_new(s->net, url, LINK_TASK, token, &s->start.link, err);
-    if (!status)
-        status = master_link_new(s->net, url, LINK_TASK, token, &s->ship_link, err);
-    if (!status)
-        status = master_link_new(s->net, url, LINK_TASK, token, &s->drain_link, err);
     if (status)
         return status;
-    master_link_expect(s->start.link, cluster);
-    master_link_expect(s->ship_link, cluster);
-    master_link_expect(s->drain_link, cluster);
-    return DET_OK;
+    master_link_expect(*ret_link, spec_variable(&s->spec, "DET_CLUSTER_ID"));
+    return master_link_trust(*ret_link, s->spec.master_cert_file,
+                             spec_variable(&s->spec, "DET_MASTER_CERT_NAME"), err);
+}
+
+static det_status open_links(struct supervisor *s, struct err *err)
+{
+    det_status status;
+
+    if (!spec_master(&s->spec))
+        return err_set(err, DET_INVALID, "'%s/" TASK_DIR_SPEC "' names no DET_MASTER",
+                       s->dir);
+    status = open_link(s, &s->start.link, err);
+    if (!status)
+        status = open_link(s, &s->ship_link, err);
+    if (!status)
+        status = open_link(s, &s->drain_link, err);
+    return status;
 }
 
 static det_status open_lanes(struct supervisor *s, struct err *err)

@@ -10,6 +10,8 @@
  *   supervisor.log  the supervisor's own log
  *   master.json     where the master is, after it has moved: the task's
  *                   DET_MASTER_FILE; only the supervisor writes it
+ *   master.crt      by which the task knows the master over TLS: its
+ *                   DET_MASTER_CERT_FILE; only the agent writes it (master_cert.h)
  *   work/  run/     the task's working directory and its DET_RUN_DIR, with the files of
  *                   env/enter.h: environment.json and failure.json
  *   tmp/            an isolated task's /tmp
@@ -42,6 +44,7 @@ struct json;
 #define TASK_DIR_EXIT    "exit.json"
 #define TASK_DIR_LOG     "supervisor.log"
 #define TASK_DIR_MASTER  "master.json"
+#define TASK_DIR_CERT    "master.crt"
 #define TASK_DIR_WORK    "work"
 #define TASK_DIR_RUN     "run"
 #define TASK_DIR_REPORTS "reports"

@@ -17,7 +17,9 @@ static det_status add_hint(struct cli *cli, det_status status)
         return cli_hint(cli,
                         "log in with 'det user login %s', or set DET_USER and DET_PASS",
                         user ? user : "NAME");
-    if (status == DET_UNREACHABLE)
+    /* a master that is there, but not trusted, has its own sentence */
+    if (status == DET_UNREACHABLE &&
+        strncmp(det_error_text(cli->client), "no safe connection", 18) != 0)
         return cli_hint(cli, "is a master running at %s? 'det serve' starts one here",
                         det_client_master(cli->client));
     return status;

@@ -118,6 +118,7 @@ RUN(completion);
 /* man.c */
 RUN(internal_man);
 /* cli_main.c */
+RUN(trust);
 RUN(version);
 /* ui.c */
 RUN(ui);

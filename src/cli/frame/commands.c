@@ -33,6 +33,7 @@ const struct cli_noun cli_nouns[] = {
     {"config", NULL, "Check and explain configuration files"},
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
+    {"trust", NULL, NULL},
     {"import", NULL, NULL},
     {"ui", NULL, NULL},
     {"preview-search", NULL, NULL},
@@ -349,14 +350,23 @@ const struct cli_command cli_commands[] = {
             "Print every key with its default, as a valid file",
             OPTS(kind_opts, kind_options)),
 
-    COMMAND("serve", NULL, "", NULL, CLI_ROLE,
-            "Run a master and an agent on this machine",
-            OPTS(serve_opts, serve_options),
-            .help = "Listens on the loopback interface only, until passwords are set.  "
-                    "Ctrl-C or 'det stop' ends it and its tasks."),
+    COMMAND(
+        "serve", NULL, "", NULL, CLI_ROLE, "Run a master and an agent on this machine",
+        OPTS(serve_opts, serve_options),
+        .help = "Listens on the loopback interface only, until passwords are set.  "
+                "On any other address it speaks TLS: with --tls-cert and --tls-key, "
+                "or with a certificate of its own, whose fingerprint it prints.  "
+                "Ctrl-C or 'det stop' ends it and its tasks."),
     COMMAND("stop", NULL, "", NULL, CLI_ROLE,
             "Stop the master and the agent of this machine",
             OPTS(stop_opts, stop_options)),
+    COMMAND("trust", NULL, "ADDRESS", run_trust, 0,
+            "Trust the certificate of the master at an https:// address",
+            OPTS(trust_opts, trust_options),
+            .help = "Shows the certificate's SHA-256 fingerprint and asks; compare it "
+                    "with the one that the master prints at its start.  What you trust "
+                    "is in ~/.config/determined/known_masters.  A certificate that "
+                    "changes later is refused until you trust the new one."),
     COMMAND("import", NULL, "DIR...", run_import, CLI_CALLS | CLI_SHOWS,
             "Import offline runs into a master", OPTS(import_opts, import_options),
             .help =

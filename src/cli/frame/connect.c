@@ -19,6 +19,7 @@
 #include "cli/frame/cli.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/prompt.h"
+#include "cli/frame/trust.h"
 #include "cli/offline/local_master.h"
 
 enum {
@@ -185,8 +186,10 @@ det_status cli_connect(struct cli *cli)
         return DET_OK;
     if (cli->in->globals.local)
         return local_master_open(cli);
-    if (master || (named && *named))
-        return open_client(cli, master);
+    if (master || (named && *named)) {
+        st = cli_offer_trust(cli, master ? master : named);
+        return st ? st : open_client(cli, master);
+    }
     st = open_client(cli, NULL);
     if (st == DET_FORBIDDEN)
         return cli_hint(cli, "name the master you mean with -m or DET_MASTER");

@@ -363,7 +363,15 @@ const struct cli_opt checkpoint_restore_opts[] = {
         TEXT(0, "initial-password-file", struct_, initial_password_file, "FILE",       \
              "file with the password for users without one ('-': standard input)"),    \
         TEXT(0, "initial-password", struct_, initial_password, "PASSWORD",             \
-             "the same on the command line, where other users may see it")
+             "the same on the command line, where other users may see it"),           \
+        TEXT(0, "tls-cert", struct_, tls_cert, "FILE",                                 \
+             "speak TLS with the certificate in this PEM file"),                       \
+        TEXT(0, "tls-key", struct_, tls_key, "FILE",                                   \
+             "the private key of --tls-cert, in PEM form"),                            \
+        FLAG(0, "tls", struct_, tls,                                                   \
+             "speak TLS also on loopback, with a certificate of its own"),             \
+        FLAG(0, "no-tls", struct_, no_tls,                                             \
+             "plain HTTP, which everybody on the network can read")
 
 const struct cli_opt serve_opts[] = {
     SERVING_OPTS(serve_options),
@@ -391,6 +399,19 @@ const struct cli_opt agent_run_opts[] = {
     TEXT(0, "token-file", agent_run_options, token_file, "FILE",
          "file with the agent token of the master"),
     TEXT(0, "config", agent_run_options, config, "FILE", "configuration file"),
+    TEXT(0, "master-cert", agent_run_options, master_cert, "FILE",
+         "certificate of the master or its signer; noverify: anybody's"),
+    TEXT(0, "master-cert-name", agent_run_options, master_cert_name, "NAME",
+         "a name that the master's certificate must have"),
+    TEXT(0, "master-fingerprint", agent_run_options, master_fingerprint, "SHA256",
+         "only the master whose certificate has this fingerprint"),
+    END,
+};
+
+const struct cli_opt trust_opts[] = {
+    TEXT(0, "fingerprint", trust_options, fingerprint, "SHA256",
+         "trust it only if its certificate has this fingerprint; do not ask"),
+    FLAG(0, "forget", trust_options, forget, "no longer trust it"),
     END,
 };
 

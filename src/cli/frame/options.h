@@ -192,6 +192,11 @@ struct tensorboard_open_options {
     bool no_browser;
 };
 
+struct trust_options {
+    const char *fingerprint;
+    bool forget;
+};
+
 struct env_list_options {
     const char *data_dir;
 };

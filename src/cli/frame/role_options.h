@@ -19,6 +19,10 @@ struct serve_options {
     int64_t slots; /* CLI_UNSET: all GPUs, else all cores */
     const char *initial_password;
     const char *initial_password_file; /* "-": standard input */
+    const char *tls_cert;
+    const char *tls_key;
+    bool tls;
+    bool no_tls;
     bool background;
     bool no_agent;
 };
@@ -33,6 +37,10 @@ struct master_run_options {
     const char *config;
     const char *initial_password;
     const char *initial_password_file;
+    const char *tls_cert;
+    const char *tls_key;
+    bool tls;
+    bool no_tls;
 };
 
 /* det agent run; `--master` is a global option (globals.master) */
@@ -43,6 +51,9 @@ struct agent_run_options {
     const char *data_dir;
     const char *token_file;
     const char *config;
+    const char *master_cert;
+    const char *master_cert_name;
+    const char *master_fingerprint;
 };
 
 /* det stop */

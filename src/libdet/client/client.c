@@ -48,6 +48,12 @@ static void copy_options(det_client *client, const det_client_options *options)
     client->token = keep_text(client, options->token);
     client->timeout_ms = options->timeout_ms;
     client->auth_path = keep_text(client, options->auth_file);
+    client->cert_file =
+        keep_text(client, options->cert_file ? options->cert_file
+                                             : getenv("DET_MASTER_CERT_FILE"));
+    client->cert_name =
+        keep_text(client, options->cert_name ? options->cert_name
+                                             : getenv("DET_MASTER_CERT_NAME"));
 }
 
 static det_status find_local(det_client *client, const char *data_dir,
@@ -61,8 +67,39 @@ static det_status find_local(det_client *client, const char *data_dir,
     if (!st)
         st = runfile_find(client->world.io, client->world.net, data_dir,
                           &client->strings, &run, err);
-    if (!st)
-        *ret_url = run.url;
+    if (st)
+        return st;
+    *ret_url = run.url;
+    if (run.cert_file) { /* the folder may be another one than trust.c knows */
+        client->cert_file = run.cert_file;
+        client->cert_name = NULL;
+    }
+    return DET_OK;
+}
+
+/* A client for the address; over TLS it knows whom to trust. */
+static det_status make_net_client(det_client *client, const struct url *url,
+                                  struct net_client **ret_client, struct err *err)
+{
+    const struct trust_question question = {
+        .io = client->world.io,
+        .url = url,
+        .cert_file = client->cert_file,
+        .cert_name = client->cert_name,
+    };
+    struct net_client *fresh = NULL;
+    struct net_trust trust;
+    det_status st =
+        net_client_new(client->world.net, url->host, url->port, &fresh, err);
+
+    if (!st && url->is_tls)
+        st = trust_decide(&question, &client->strings, &trust, &client->trust_by, err);
+    if (!st && url->is_tls)
+        st = net_client_secure(fresh, &trust, err);
+    if (st)
+        net_client_free(fresh);
+    else
+        *ret_client = fresh;
     return st;
 }
 
@@ -77,16 +114,10 @@ static det_status go_to(det_client *client, const char *text, struct err *err)
 
     if (st)
         return st;
-    if (url.is_tls)
-        return err_set(
-            err, DET_UNSUPPORTED,
-            "the master's address '%s' asks for https, which is not built yet", text);
-    address = arena_printf(
-        &client->strings, strchr(url.host, ':') ? "http://[%s]:%u%s" : "http://%s:%u%s",
-        url.host, url.port, url.path);
+    address = url_text(&client->strings, &url);
     if (!address)
         return err_default(err, DET_NOMEM);
-    st = net_client_new(client->world.net, url.host, url.port, &fresh, err);
+    st = make_net_client(client, &url, &fresh, err);
     if (st)
         return st;
     client->url = url;
@@ -151,8 +182,8 @@ static void follow_master(det_client *client)
         return;
     now = runfile_moved(client->world.io, client->master_file, client->given, &mem);
     if (url_parse(now, &mem, &url, NULL) ||
-        (url.port == client->url.port && !strcmp(url.host, client->url.host) &&
-         !strcmp(url.path, client->url.path)))
+        (url.port == client->url.port && url.is_tls == client->url.is_tls &&
+         !strcmp(url.host, client->url.host) && !strcmp(url.path, client->url.path)))
         return;
     (void)go_to(client, now, NULL);
 }
@@ -363,6 +394,8 @@ static det_status send_once(det_client *client, struct net_call *call,
 
     call->headers = headers;
     st = net_call(client->net_client, call, reply, &err);
+    if (st)
+        trust_hint(client->net_client, client->address, client->trust_by, &err);
     if (st)
         client->err = err;
     return st;

@@ -11,6 +11,7 @@
 #include "base/thread/lock.h"
 #include "data/url.h"
 #include "libdet/client/client.h"
+#include "libdet/client/trust.h"
 #include "net/net.h"
 
 struct det_client {
@@ -18,7 +19,10 @@ struct det_client {
     bool owns_net;
     struct arena strings; /* holds the strings below */
     struct url url;
-    const char *address;     /* "http://host:port" */
+    const char *address;   /* "http://host:port" */
+    const char *cert_file; /* of the options or the environment; NULL: none */
+    const char *cert_name;
+    enum trust_by trust_by;
     const char *given;       /* the address as given */
     const char *master_file; /* says where the master is now; NULL: it does not move */
     const char *cluster;     /* NULL: any cluster is trusted */

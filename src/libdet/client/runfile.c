@@ -60,6 +60,8 @@ det_status runfile_write(struct io *io, const char *data_dir, const struct runfi
     jw_str(&w, "cluster_id", run->cluster_id);
     jw_str(&w, "master_id", run->master_id);
     jw_str(&w, "agent_token_file", run->agent_token_file);
+    if (run->cert_file)
+        jw_str(&w, "cert_file", run->cert_file);
     jw_end_object(&w);
     buf_putc(&text, '\n');
     if (!path || text.status)
@@ -90,6 +92,7 @@ static det_status parse_runfile(const struct json *tree, const char *path,
         .cluster_id = json_str(json_get(tree, "cluster_id"), NULL),
         .master_id = json_str(json_get(tree, "master_id"), ""),
         .agent_token_file = json_str(json_get(tree, "agent_token_file"), NULL),
+        .cert_file = json_str(json_get(tree, "cert_file"), NULL),
     };
     int64_t port = json_i64(json_get(tree, "port"), 0);
 
@@ -168,7 +171,11 @@ static det_status check_answer(struct net *net, const struct runfile *run,
 
     if (st)
         return st;
-    st = net_call(client, &call, &reply, err);
+    if (run->cert_file)
+        st = net_client_secure(client, &(struct net_trust){.cert_file = run->cert_file},
+                               err);
+    if (!st)
+        st = net_call(client, &call, &reply, err);
     net_client_free(client);
     if (st)
         return st;

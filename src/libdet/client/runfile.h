@@ -32,6 +32,7 @@ struct runfile {
     const char *cluster_id;
     const char *master_id;
     const char *agent_token_file;
+    const char *cert_file; /* what it shows over TLS; NULL: plain HTTP */
 };
 
 /* The default data directory: $XDG_DATA_HOME/det, else ~/.local/share/det.

@@ -3,7 +3,8 @@
  *
  * A page can make a browser call any address.  Two headers reveal it: `Origin` names its
  * site; and if its own name resolves to us, `Host` holds that name.  A page cannot forge an
- * address in `Host`, so addresses are allowed.  A name must be a loopback name or ours. */
+ * address in `Host`, so addresses are allowed.  A name must be a loopback name or ours: the
+ * machine's, or one of our certificate. */
 #include "master/request/origin_guard.h"
 
 #include <arpa/inet.h>
@@ -50,12 +51,13 @@ bool origin_guard_is_loopback(const char *host)
            (!strncmp(host, "127.", 4) && is_address(host));
 }
 
-static bool is_own_host(const struct master *master, const char *host)
+static bool is_own_host(const struct master *master, const struct net_exchange *x,
+                        const char *host)
 {
     char name[HOST_MAX] = "";
 
     if (origin_guard_is_loopback(host) || is_address(host) ||
-        !strcasecmp(host, master->host))
+        !strcasecmp(host, master->host) || net_is_certified(x, host))
         return true;
     if (master->is_loopback || gethostname(name, sizeof(name) - 1))
         return false;
@@ -72,7 +74,7 @@ det_status origin_guard_check(const struct master *master, const struct net_exch
     const char *origin_host = origin ? strstr(origin, "://") : NULL;
     char host[HOST_MAX];
 
-    if (!host_header || !host_of(host_header, host) || !is_own_host(master, host))
+    if (!host_header || !host_of(host_header, host) || !is_own_host(master, x, host))
         return err_set(err, DET_FORBIDDEN,
                        "the host name '%.100s' is not one of this master's",
                        host_header ? host_header : "");

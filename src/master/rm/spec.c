@@ -148,7 +148,6 @@ static void write_identity(struct json_writer *w, const struct parts *p)
     jw_str(w, "DET_SESSION_TOKEN", auth_token(auth, TOKEN_TASK, id, p->nonce, p->mem));
     jw_str(w, "DET_USER_TOKEN", auth_token(auth, TOKEN_USER, id, p->nonce, p->mem));
     jw_str(w, "DET_USER", p->owner.username);
-    jw_str(w, "DET_USE_TLS", "false");
     jw_str(w, "DET_SEGMENT_ENABLED", "false");
     jw_str(w, "DET_TASK_LOGGING_METADATA",
            arena_printf(p->mem, "{\"allocation_id\": \"%s\", \"task_id\": \"%s\"}",

@@ -66,6 +66,14 @@ void memory_client_free(struct net_client *client)
     mem_free(client);
 }
 
+det_status memory_client_secure(struct net_client *client,
+                                const struct net_trust *trust, struct err *err)
+{
+    (void)client;
+    (void)trust;
+    return err_set(err, DET_UNSUPPORTED, "the network in memory has no TLS");
+}
+
 void memory_client_cancel(struct net_client *base)
 {
     struct memory_client *client = (struct memory_client *)base;

@@ -208,10 +208,19 @@ static void memory_free(struct net *base)
     mem_free(net);
 }
 
+/* Nothing is encrypted in memory, so there is nothing to read again. */
+static det_status memory_server_reload(struct net_server *server, struct err *err)
+{
+    (void)server;
+    (void)err;
+    return DET_OK;
+}
+
 const struct net_ops net_memory_ops = {
     .free = memory_free,
     .serve = memory_serve,
     .server_free = memory_server_free,
+    .server_reload = memory_server_reload,
     .peer_uid = memory_peer_uid,
     .on_gone = memory_on_gone,
     .answer = memory_answer,
@@ -221,6 +230,7 @@ const struct net_ops net_memory_ops = {
     .peer_address = memory_peer_address,
     .client_new = memory_client_new,
     .client_free = memory_client_free,
+    .client_secure = memory_client_secure,
     .client_cancel = memory_client_cancel,
     .call = memory_call,
 };

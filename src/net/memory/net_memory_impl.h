@@ -129,6 +129,8 @@ void memory_call_rearm(struct memory_call *call);
 det_status memory_client_new(struct net *net, const char *host, uint16_t port,
                              struct net_client **ret_client, struct err *err);
 void memory_client_free(struct net_client *client);
+det_status memory_client_secure(struct net_client *client,
+                                const struct net_trust *trust, struct err *err);
 void memory_client_cancel(struct net_client *client);
 det_status memory_call(struct net_client *client, const struct net_call *what,
                        struct net_reply *reply, struct err *err);

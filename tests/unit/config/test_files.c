@@ -70,7 +70,6 @@ TEST(what_a_master_cannot_do_yet_is_refused)
         "resource_manager: {type: kubernetes}",
         "db: {host: h}",
         "logging: {type: elastic, host: h}",
-        "security: {tls: {cert: a, key: b}}",
         "resource_pools: [{pool_name: default, provider: {type: aws}}]",
         "additional_resource_managers: [{}]",
         "checkpoint_storage: {type: s3, bucket: b}",
@@ -165,10 +164,10 @@ TEST(what_an_agent_cannot_do_yet_is_refused)
     FIXTURE(f);
 
     CHECK_EQ(load_file(&f, CONFIG_AGENT,
-                       "master_host: m\nsecurity: {tls: {enabled: true}}\n", NULL),
+                       "master_host: m\nsecurity: {tls: {client_cert: f}}\n", NULL),
              DET_UNSUPPORTED);
     CHECK_OK(load_file(&f, CONFIG_AGENT,
-                       "master_host: m\nsecurity: {tls: {enabled: false}}\n", NULL));
+                       "master_host: m\nsecurity: {tls: {enabled: true}}\n", NULL));
 }
 
 TEST(a_job_needs_a_command)

@@ -20,6 +20,10 @@ static inline void raw_set_small(int fd)
     CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
 }
 
+/* A test program over TLS sets it: it puts TLS between the test and the connection `fd`, whose
+ * number stays the same. */
+static void (*raw_wrap)(int fd);
+
 static inline int raw_connect(int fd, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
@@ -28,6 +32,8 @@ static inline int raw_connect(int fd, uint16_t port)
 
     CHECK(fd >= 0);
     CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    if (raw_wrap)
+        raw_wrap(fd);
     return fd;
 }
 

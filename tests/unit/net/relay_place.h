@@ -12,6 +12,10 @@
 #include "tests/unit/net/raw.h"
 #include "tests/unit/net/upstream.h"
 
+/* Set by a test program over TLS. */
+static const char *place_cert_file;
+static const char *place_key_file;
+
 struct place {
     struct executor *exec;
     struct lane *lane;
@@ -115,6 +119,8 @@ static inline void place_open_for(struct place *place, uint32_t most)
         .body_limit = later,
         .threads = 2,
         .max_relays = most,
+        .cert_file = place_cert_file,
+        .key_file = place_key_file,
         .handler = hand_on,
         .arg = place,
     };

@@ -22,6 +22,10 @@
 
 enum { WORLD_BODY_LIMIT = 1 << 20, WORLD_HELD = 4096 };
 
+/* Set by a test program whose worlds speak TLS. */
+static const char *world_cert_file;
+static const char *world_key_file;
+
 struct world {
     bool is_memory;
     struct clock_manual clock;
@@ -179,12 +183,21 @@ static inline void world_handler(void *arg, struct net_exchange *x)
     }
 }
 
+/* Does nothing in a world without TLS. */
+static inline det_status world_secure(struct net_client *client)
+{
+    const struct net_trust trust = {.cert_file = world_cert_file};
+
+    return world_cert_file ? net_client_secure(client, &trust, &test_err) : DET_OK;
+}
+
 static inline struct net_client *world_client(struct world *w, const char *host)
 {
     struct net_client *client;
 
     CHECK_OK(
         net_client_new(w->net, host, net_server_port(w->server), &client, &test_err));
+    CHECK_OK(world_secure(client));
     return client;
 }
 
@@ -197,6 +210,8 @@ static inline void world_init_seeded(struct world *w, bool is_memory, uint64_t s
         .threads = 2,
         .max_connections = 8192,
         .mark = "mark-1",
+        .cert_file = world_cert_file,
+        .key_file = world_key_file,
         .handler = world_handler,
         .arg = w,
     };
@@ -257,43 +272,6 @@ static inline det_status world_call(struct world *w, enum net_method method,
 
     *ret_status = reply.status;
     return st;
-}
-
-/* Frees the server from a lane of its own, once something is held. */
-struct free_job {
-    struct work task;
-    struct world *world;
-    struct lane *lane;
-    struct gate *is_freed;
-};
-
-static inline void free_server_job(struct work *task)
-{
-    struct free_job *job = CONTAINER_OF(task, struct free_job, task);
-
-    CHECK(gate_wait(job->world->has_held, 0));
-    net_server_free(job->world->server);
-    job->world->server = NULL;
-    gate_open(job->is_freed);
-}
-
-static inline void free_server_when_held(struct free_job *job)
-{
-    struct world *w = job->world;
-
-    job->task = (struct work)WORK_INIT(free_server_job);
-    CHECK_OK(lane_new(w->exec, "freer", 1, &job->lane, &test_err));
-    CHECK_OK(gate_new(w->exec, &job->is_freed, &test_err));
-    if (w->is_memory) /* when the request has arrived */
-        lane_post_at(job->lane, &job->task, clock_mono_us(&w->clock.clock) + 1000000);
-    else
-        lane_post(job->lane, &job->task);
-}
-
-static inline void free_server_wait(struct free_job *job)
-{
-    CHECK(gate_wait(job->is_freed, 0));
-    gate_free(job->is_freed);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/task/master_cert.h"
 #include "agent/task/spec.h"
 #include "agent/task/task_dir.h"
 #include "base/io/io.h"
@@ -175,6 +176,7 @@ static void put_all(struct variables *v, const struct task_spec *spec, const cha
     const char *run = task_dir_path(v->mem, dir, TASK_DIR_RUN);
     const char *ring = task_dir_path(v->mem, dir, TASK_DIR_REPORTS);
     const char *master = task_dir_path(v->mem, dir, TASK_DIR_MASTER);
+    const char *cert;
 
     for (; *inherited; inherited++)
         if (strncmp(*inherited, "DET_", 4) != 0)
@@ -188,6 +190,9 @@ static void put_all(struct variables *v, const struct task_spec *spec, const cha
     set_variable(v, "DET_REPORT_RING", ring);
     set_variable(v, "DET_MASTER_FILE", master);
     set_variable(v, "PWD", work);
+    cert = master_cert_of_task(v->mem, spec->master_cert_file, dir);
+    if (cert)
+        set_variable(v, "DET_MASTER_CERT_FILE", cert);
 }
 
 det_status task_layout_environment(const struct task_spec *spec, const char *dir,
@@ -334,6 +339,7 @@ static void write_slots(struct json_writer *w, const char *key,
 static det_status write_cluster(struct io *io, const struct task_spec *spec,
                                 const char *dir, struct err *err)
 {
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json_writer w = JSON_WRITER(&text);
     const char *type = spec_variable(spec, "DET_TASK_TYPE");
@@ -348,7 +354,8 @@ static det_status write_cluster(struct io *io, const struct task_spec *spec,
     jw_str(&w, "session_token", spec_variable(spec, "DET_SESSION_TOKEN"));
     jw_str(&w, "task_type", type ? type : "TRIAL");
     jw_str(&w, "master_cert_name", spec_variable(spec, "DET_MASTER_CERT_NAME"));
-    jw_str(&w, "master_cert_file", spec_variable(spec, "DET_MASTER_CERT_FILE"));
+    jw_str(&w, "master_cert_file",
+           master_cert_of_task(&mem, spec->master_cert_file, dir));
     jw_str(&w, "latest_checkpoint", spec_variable(spec, "DET_LATEST_CHECKPOINT"));
     jw_end_object(&w);
     return write_info(io, dir, "cluster.json", &text, err);

@@ -28,7 +28,6 @@ static det_status reply_file(struct request *req, const struct webui_file *file)
     req->content_type = file->type;
     request_header(req, "ETag", webui_files.etag);
     request_header(req, "Vary", "Accept-Encoding");
-    request_header(req, "X-Content-Type-Options", "nosniff");
     if (webui_files_has_tag(net_request_header(req->x, "If-None-Match"),
                             webui_files.etag)) {
         req->http_status = 304;

@@ -292,7 +292,6 @@ static det_status check_files(struct request *req)
     if (!name)
         return DET_NOMEM;
     request_header(req, "Content-Disposition", name);
-    request_header(req, "X-Content-Type-Options", "nosniff");
     return request_stream_on(req, req->master->files, next_piece);
 }
 
