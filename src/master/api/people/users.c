@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "master/api/api.h"
 #include "master/api/listing.h"
+#include "master/api/people/signin_password.h"
 #include "master/api/people/agent_user.h"
 #include "master/api/render.h"
 #include "master/request/auth.h"
@@ -219,6 +220,8 @@ det_status api_login(struct request *req)
     st = store_user_named(req->db, body->username, &req->mem, &login->user, req->err);
     if (st && st != DET_NOT_FOUND)
         return st;
+    if (signin_password_applies(req, body, st ? NULL : &login->user))
+        return signin_password_begin(req, body);
     login->is_known = !st && !login->user.is_remote;
     if (limit_login(req, login))
         return reply_later(req, login->decision.wait_us);

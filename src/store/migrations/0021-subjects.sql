@@ -1,0 +1,9 @@
+-- Which account of an identity provider a user is.  The provider's subject never changes, unlike
+-- the name that it shows; without it, who takes over a name there would take over the user here.
+CREATE TABLE user_subjects (
+    issuer  TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    user_id INTEGER NOT NULL,
+    PRIMARY KEY (issuer, subject)
+) WITHOUT ROWID;
+CREATE INDEX user_subjects_by_user ON user_subjects (user_id);
