@@ -3,7 +3,7 @@
 // contained it could be sent to them by somebody else.
 import {get, post} from "../api.js";
 import {fill, h} from "../dom.js";
-import {when} from "../format.js";
+import {ago} from "../format.js";
 import {session} from "../session.js";
 import {errorBox, facts, field} from "../widgets.js";
 
@@ -23,7 +23,7 @@ export async function page({root, title}) {
     };
     const ask = (device) => fill(root, h("section", {class: "card signin"}, h("h1", "Sign in another computer"),
         h("p", "A command line asks to act as ", h("strong", session.user.displayName || session.user.username), "."),
-        facts([["Code", device.userCode], ["Computer", device.host || "not named"], ["Address", device.address], ["Asked", when(device.createdAt)]]),
+        facts([["Code", device.userCode], ["Computer", device.host || "not named"], ["Address", device.address], ["Asked", ago(device.createdAt)]]),
         h("p", {class: "dim"}, "Allow this only if you have just run “det user login --device” there yourself."), trouble,
         h("p", {class: "bar"}, h("button", {class: "button primary", onclick: () => decide(true)}, "Allow"), h("button", {class: "button", onclick: () => decide(false)}, "Refuse"))));
     fill(root, h("form", {class: "card signin", onsubmit: async (event) => {

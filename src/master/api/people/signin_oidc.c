@@ -101,7 +101,7 @@ static det_status show_failure(struct request *req, det_status status)
     buf_puts(&req->out, "<!doctype html><meta charset=utf-8><title>Sign-in failed"
                         "</title><h1>Sign-in failed</h1><p>");
     write_html(&req->out, text);
-    buf_puts(&req->out, ".</p><p><a href=\"/det/login\">Back to sign-in</a></p>\n");
+    buf_puts(&req->out, ".</p><p><a href=\"/det/login?stay=1\">Back to sign-in</a></p>\n");
     *req->err = (struct err){0};
     return DET_OK;
 }
