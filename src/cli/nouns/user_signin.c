@@ -6,7 +6,7 @@
  *   --device  the person types a short code into /det/device, anywhere
  *
  * Either way the code is worth nothing without the verifier, a secret that only this
- * process knows (master/signin/grants.h). */
+ * process knows (master/signin/handover.h). */
 #include "cli/nouns/user_signin.h"
 
 #include <arpa/inet.h>

@@ -132,14 +132,7 @@ det_status account_write(struct db *db, const struct identity *identity, int64_t
         st = store_subject_add(db, identity->issuer, identity->subject, ret_user->id,
                                err);
     if (!st && identity->has_groups)
-        st = signin_groups(db, ret_user->id, identity->groups, identity->group_count,
-                           err);
+        st = store_remote_groups_set(db, ret_user->id, identity->groups,
+                                     identity->group_count, err);
     return st;
-}
-
-det_status signin_groups(struct db *db, int64_t user_id, const char *const *names,
-                         uint32_t count, struct err *err)
-{
-    (void)db, (void)user_id, (void)names, (void)count, (void)err;
-    return DET_OK;
 }

@@ -28,9 +28,4 @@ det_status account_find(struct db *db, const struct identity *identity,
 det_status account_write(struct db *db, const struct identity *identity, int64_t now_us,
                          struct arena *mem, struct user *ret_user, struct err *err);
 
-/* Brings the memberships of a user up to date with the names of the groups that the
- * provider lists.  In a write job. */
-det_status signin_groups(struct db *db, int64_t user_id, const char *const *names,
-                         uint32_t count, struct err *err);
-
 #endif

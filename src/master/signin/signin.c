@@ -18,7 +18,7 @@
 #include "master/master_impl.h"
 #include "master/signin/directory.h"
 #include "master/signin/flow.h"
-#include "master/signin/grants.h"
+#include "master/signin/handover.h"
 #include "master/signin/oidc.h"
 #include "net/web_call.h"
 
@@ -35,7 +35,7 @@ struct signin {
     struct web *web;
     struct oidc *oidc;
     struct directory *directory;
-    struct grants *grants;
+    struct handovers *handovers;
     struct lane *lane;
     unsigned char key[FLOW_KEY_BYTES];
     _Atomic int waiting;
@@ -178,7 +178,7 @@ det_status signin_new(struct master *master, struct signin **ret_signin,
     if (!st)
         st = rng_secret(signin->key, sizeof(signin->key), err);
     if (!st)
-        st = grants_new(&signin->grants, err);
+        st = handovers_new(&signin->handovers, err);
     if (!st)
         st = open_oidc(master, signin, err);
     if (!st)
@@ -201,7 +201,7 @@ void signin_free(struct signin *signin)
     directory_free(signin->directory);
     oidc_free(signin->oidc);
     web_free(signin->web);
-    grants_free(signin->grants);
+    handovers_free(signin->handovers);
     lock_done(&signin->lock);
     mem_free(signin);
 }
@@ -218,9 +218,9 @@ const struct directory *signin_directory(const struct signin *signin)
     return signin->directory;
 }
 
-struct grants *signin_grants(const struct signin *signin)
+struct handovers *signin_handovers(const struct signin *signin)
 {
-    return signin->grants;
+    return signin->handovers;
 }
 
 struct lane *signin_lane(const struct signin *signin)

@@ -15,7 +15,7 @@
 
 struct directory;
 struct flow;
-struct grants;
+struct handovers;
 struct json_writer;
 struct lane;
 struct master;
@@ -32,7 +32,7 @@ void signin_free(struct signin *signin);
 /* NULL: not configured. */
 struct oidc *signin_oidc(const struct signin *signin);
 const struct directory *signin_directory(const struct signin *signin);
-struct grants *signin_grants(const struct signin *signin);
+struct handovers *signin_handovers(const struct signin *signin);
 struct lane *signin_lane(const struct signin *signin);
 /* The key of flow_seal(). */
 const unsigned char *signin_key(const struct signin *signin);

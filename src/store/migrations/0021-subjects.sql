@@ -6,4 +6,6 @@ CREATE TABLE user_subjects (
     user_id INTEGER NOT NULL,
     PRIMARY KEY (issuer, subject)
 ) WITHOUT ROWID;
+-- Memberships that the provider lists are replaced at each sign-in; those given here stay.
+ALTER TABLE group_members ADD COLUMN is_remote BOOLEAN NOT NULL DEFAULT FALSE;
 CREATE INDEX user_subjects_by_user ON user_subjects (user_id);

@@ -4,9 +4,10 @@
 
 #include "base/compiler.h"
 #include "store/engine/db.h"
+#include "store/engine/row.h"
 #include "store/sql_tables.h"
 
-enum { SUBJECT_USER, SUBJECT_OF, SUBJECT_ADD };
+enum { SUBJECT_USER, SUBJECT_OF, SUBJECT_ADD, REMOTE_GROUPS_DROP, REMOTE_GROUP_ADD };
 
 static const struct sql subject_sql[] = {
     SQL(SUBJECT_USER, "SELECT user_id FROM user_subjects"
@@ -15,6 +16,11 @@ static const struct sql subject_sql[] = {
                     " WHERE user_id = $1 AND issuer = $2"),
     SQL(SUBJECT_ADD, "INSERT INTO user_subjects (issuer, subject, user_id)"
                      " VALUES ($1, $2, $3)"),
+    SQL(REMOTE_GROUPS_DROP,
+        "DELETE FROM group_members WHERE user_id = $1 AND is_remote"),
+    SQL(REMOTE_GROUP_ADD, "INSERT INTO group_members (group_id, user_id, is_remote)"
+                          " SELECT id, $1, TRUE FROM user_groups WHERE name = $2"
+                          " ON CONFLICT DO NOTHING"),
 };
 const struct sql_table subject_sql_table = SQL_TABLE(subject_sql);
 
@@ -61,4 +67,21 @@ det_status store_subject_add(struct db *db, const char *issuer, const char *subj
     db_bind_str(&q, subject);
     db_bind_i64(&q, user_id);
     return db_run(&q);
+}
+
+det_status store_remote_groups_set(struct db *db, int64_t user_id,
+                                   const char *const *names, uint32_t count,
+                                   struct err *err)
+{
+    det_status st = run_with_id(db, &subject_sql[REMOTE_GROUPS_DROP], user_id, err);
+
+    for (uint32_t i = 0; !st && i < count; i++) {
+        CLEANUP(db_query_done)
+        struct db_query q = db_query(db, &subject_sql[REMOTE_GROUP_ADD], err);
+
+        db_bind_i64(&q, user_id);
+        db_bind_str(&q, names[i]);
+        st = db_run(&q);
+    }
+    return st;
 }

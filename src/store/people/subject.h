@@ -20,4 +20,10 @@ det_status store_subject_of(struct db *db, const char *issuer, int64_t user_id,
 det_status store_subject_add(struct db *db, const char *issuer, const char *subject,
                              int64_t user_id, struct err *err);
 
+/* Replaces the memberships that the last sign-in gave by those in the groups of these names
+ * that exist here.  Memberships given here stay. */
+det_status store_remote_groups_set(struct db *db, int64_t user_id,
+                                   const char *const *names, uint32_t count,
+                                   struct err *err);
+
 #endif

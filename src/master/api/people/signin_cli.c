@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signin_cli.c - sessions for the command line, allowed in the browser; see grants.h.
+/* signin_cli.c - sessions for the command line, allowed in the browser; see handover.h.
  *
  * Only a session of a person may hand out another one.  A task's token must not: it would
  * outlive the task. */
@@ -8,15 +8,16 @@
 
 #include "master/api/api.h"
 #include "master/api/people/signin_session.h"
-#include "master/signin/grants.h"
+#include "master/request/client_address.h"
+#include "master/signin/handover.h"
 #include "master/signin/signin.h"
 #include "wire/signin_bodies.h"
 
 enum { VERIFIER_LEAST = 43, VERIFIER_MOST = 128, REDEEM_WAIT_S = 20 };
 
-static struct grants *grants_of(const struct request *req)
+static struct handovers *handovers_of(const struct request *req)
 {
-    return signin_grants(req->master->signin);
+    return signin_handovers(req->master->signin);
 }
 
 static det_status check_session(struct request *req)
@@ -38,12 +39,12 @@ static const char *wait_key(struct request *req, const char *user_code)
 det_status api_add_signin_code(struct request *req)
 {
     const struct signin_code_body *body = req->body;
-    char code[GRANT_CODE_TEXT];
+    char code[HANDOVER_CODE_TEXT];
     det_status st = check_session(req);
 
     if (!st)
-        st = grants_add_code(grants_of(req), req->caller.user_id, body->challenge,
-                             master_now_us(req->master), code, req->err);
+        st = handovers_add_code(handovers_of(req), req->caller.user_id, body->challenge,
+                                master_now_us(req->master), code, req->err);
     if (st)
         return st;
     jw_object(&req->w, NULL);
@@ -55,11 +56,11 @@ det_status api_add_signin_code(struct request *req)
 /* ---- the device form ------------------------------------------------------------- */
 
 /* The name comes from anybody and is shown to a person: printable ASCII only. */
-static void copy_host(char host[GRANT_HOST_TEXT], const char *given)
+static void copy_host(char host[HANDOVER_HOST_TEXT], const char *given)
 {
     size_t at = 0;
 
-    for (; given && *given && at < GRANT_HOST_TEXT - 1; given++) {
+    for (; given && *given && at < HANDOVER_HOST_TEXT - 1; given++) {
         if (*given > ' ' && *given < 0x7F)
             host[at++] = *given;
     }
@@ -69,33 +70,33 @@ static void copy_host(char host[GRANT_HOST_TEXT], const char *given)
 det_status api_add_signin_device(struct request *req)
 {
     const struct signin_device_body *body = req->body;
-    struct grant_device device = {0};
+    struct handover_device device = {0};
     char address[NET_ADDRESS_TEXT];
     det_status st;
 
-    net_peer_address(req->x, address);
+    client_address(req->master, req->x, address);
     snprintf(device.address, sizeof(device.address), "%s", address);
     copy_host(device.host, body->host);
-    st = grants_add_device(grants_of(req), &device, body->challenge,
-                           master_now_us(req->master), req->err);
+    st = handovers_add_device(handovers_of(req), &device, body->challenge,
+                              master_now_us(req->master), req->err);
     if (st)
         return st;
     jw_object(&req->w, NULL);
     jw_str(&req->w, "code", device.code);
     jw_str(&req->w, "userCode", device.user_code);
-    jw_i64(&req->w, "expiresIn", GRANT_DEVICE_S);
+    jw_i64(&req->w, "expiresIn", HANDOVER_DEVICE_S);
     jw_end_object(&req->w);
     return DET_OK;
 }
 
 det_status api_get_signin_device(struct request *req)
 {
-    struct grant_device device;
+    struct handover_device device;
     det_status st = check_session(req);
 
     if (!st)
-        st = grants_find_device(grants_of(req), req->arg[0], master_now_us(req->master),
-                                &device, req->err);
+        st = handovers_find_device(handovers_of(req), req->arg[0],
+                                   master_now_us(req->master), &device, req->err);
     if (st)
         return st;
     jw_object(&req->w, NULL);
@@ -111,16 +112,17 @@ det_status api_decide_signin_device(struct request *req)
 {
     const struct signin_decision_body *body = req->body;
     int64_t now_us = master_now_us(req->master);
-    struct grant_device device;
+    struct handover_device device;
     const char *key;
     det_status st = check_session(req);
 
     if (!st)
-        st = grants_find_device(grants_of(req), req->arg[0], now_us, &device, req->err);
+        st = handovers_find_device(handovers_of(req), req->arg[0], now_us, &device,
+                                   req->err);
     if (!st)
-        st =
-            grants_decide(grants_of(req), device.user_code,
-                          body->is_allowed ? req->caller.user_id : 0, now_us, req->err);
+        st = handovers_decide(handovers_of(req), device.user_code,
+                              body->is_allowed ? req->caller.user_id : 0, now_us,
+                              req->err);
     if (st)
         return st;
     key = wait_key(req, device.user_code);
@@ -156,31 +158,32 @@ static det_status reply_session(struct request *req)
 static det_status try_redeem(struct request *req)
 {
     struct redeem_state *state = req->state;
-    char user_code[GRANT_USER_CODE_TEXT] = "";
-    enum grant_state grant = GRANT_WAITS;
+    char user_code[HANDOVER_USER_CODE_TEXT] = "";
+    enum handover_state handover = HANDOVER_WAITS;
     const char *key;
     uint64_t mark;
     det_status st;
 
     /* The mark comes before the look: a decision in between is not missed.  The first look
      * only learns which key that is. */
-    st = grants_redeem(grants_of(req), state->code, state->verifier,
-                       master_now_us(req->master), &grant, &state->person.user.id,
-                       user_code, req->err);
-    if (!st && grant == GRANT_WAITS) {
+    st = handovers_redeem(handovers_of(req), state->code, state->verifier,
+                          master_now_us(req->master), &handover, &state->person.user.id,
+                          user_code, req->err);
+    if (!st && handover == HANDOVER_WAITS) {
         key = wait_key(req, user_code);
         if (!key)
             return DET_NOMEM;
         mark = waits_mark(req->master->waits, key);
-        st = grants_redeem(grants_of(req), state->code, state->verifier,
-                           master_now_us(req->master), &grant, &state->person.user.id,
-                           user_code, req->err);
-        if (!st && grant == GRANT_WAITS && !request_is_due(req, state->deadline_us))
+        st = handovers_redeem(handovers_of(req), state->code, state->verifier,
+                              master_now_us(req->master), &handover,
+                              &state->person.user.id, user_code, req->err);
+        if (!st && handover == HANDOVER_WAITS &&
+            !request_is_due(req, state->deadline_us))
             return request_wait(req, key, mark, state->deadline_us, try_redeem);
     }
     if (st)
         return st;
-    if (grant == GRANT_IS_ALLOWED)
+    if (handover == HANDOVER_IS_ALLOWED)
         return request_write(req, write_session, reply_session);
     jw_object(&req->w, NULL);
     jw_bool(&req->w, "isPending", true);

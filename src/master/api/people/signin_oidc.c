@@ -101,7 +101,8 @@ static det_status show_failure(struct request *req, det_status status)
     buf_puts(&req->out, "<!doctype html><meta charset=utf-8><title>Sign-in failed"
                         "</title><h1>Sign-in failed</h1><p>");
     write_html(&req->out, text);
-    buf_puts(&req->out, ".</p><p><a href=\"/det/login?stay=1\">Back to sign-in</a></p>\n");
+    buf_puts(&req->out,
+             ".</p><p><a href=\"/det/login?stay=1\">Back to sign-in</a></p>\n");
     *req->err = (struct err){0};
     return DET_OK;
 }
@@ -168,6 +169,8 @@ static det_status show_page_of_user(struct request *req)
 
     if (!token)
         return DET_NOMEM;
+    req->caller.user_id = state->person.user.id; /* for the audit log */
+    req->caller.username = state->person.user.username;
     signin_session_set_cookie(req, token);
     set_flow_cookie(req, "", 0);
     request_header(req, "Cache-Control", "no-store");

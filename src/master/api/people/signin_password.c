@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/api/people/signin_password.h"
 
-#include "base/log.h"
 #include "master/api/people/signin_session.h"
 #include "master/request/request.h"
 #include "master/signin/account.h"
@@ -12,6 +11,8 @@
 struct password_state {
     const char *username;
     const char *password;
+    signin_ended_fn *ended;
+    void *arg;
     struct signin_person person;
 };
 
@@ -49,14 +50,14 @@ static det_status ask_directory(struct request *req)
     if (!st)
         st = account_find(req->db, &person->identity, &req->mem, &person->user,
                           req->err);
-    if (st) {
-        log_info("a login of '%s' failed: %s", state->username, req->err->text);
+    state->ended(req, state->arg, st);
+    if (st)
         return st;
-    }
     return request_write(req, write_session, reply_session);
 }
 
-det_status signin_password_begin(struct request *req, const struct login_body *body)
+det_status signin_password_begin(struct request *req, const struct login_body *body,
+                                 signin_ended_fn *ended, void *arg)
 {
     struct password_state *state = arena_new(&req->mem, struct password_state);
     det_status st;
@@ -65,9 +66,13 @@ det_status signin_password_begin(struct request *req, const struct login_body *b
         return DET_NOMEM;
     state->username = body->username;
     state->password = body->password ? body->password : "";
+    state->ended = ended;
+    state->arg = arg;
     st = signin_begin(req->master->signin, req->err);
-    if (st)
+    if (st) {
+        ended(req, arg, st);
         return st;
+    }
     req->state = state;
     return request_move(req, signin_lane(req->master->signin), ask_directory);
 }

@@ -40,14 +40,16 @@ det_status signin_session_write(struct request *req, struct signin_person *perso
                                                                   86400 * 1000000};
     st = store_user_seen(db, person->user.id, now_us, err);
     if (!st)
-        st = store_session_add(db, &person->session, &person->session.id, err);
+        st = store_session_add(db, &person->session, &req->mem, &person->session.id,
+                               &person->nonce, err);
     return st;
 }
 
 const char *signin_session_token(struct request *req,
                                  const struct signin_person *person)
 {
-    return auth_token(req->master->auth, TOKEN_SESSION, person->session.id, &req->mem);
+    return auth_token(req->master->auth, TOKEN_SESSION, person->session.id,
+                      person->nonce, &req->mem);
 }
 
 void signin_session_set_cookie(struct request *req, const char *token)
@@ -70,7 +72,8 @@ det_status signin_session_reply(struct request *req, const struct signin_person 
         return DET_NOMEM;
     if (sets_cookie)
         signin_session_set_cookie(req, token);
-    req->caller = (struct caller){.user_id = person->user.id,
+    req->caller = (struct caller){.kind = CALLER_USER,
+                                  .user_id = person->user.id,
                                   .username = person->user.username,
                                   .is_admin = person->user.is_admin,
                                   .session_id = person->session.id};

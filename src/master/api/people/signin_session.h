@@ -19,6 +19,7 @@ struct signin_person {
     struct identity identity;
     struct user user;
     struct session session;
+    const char *nonce; /* of the session */
 };
 
 /* In a write job: brings the account up to date and adds the session. */
