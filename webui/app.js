@@ -27,6 +27,8 @@ import {dialog, errorBox, facts, icon, spinner} from "./widgets.js";
 const ROUTES = [
     ["/", "dashboard"],
     ["/login", "login"],
+    ["/cli-login", "cli_login"],
+    ["/device", "device"],
     ["/experiments", "experiments"],
     ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", trials: "experiment_tables", search: "experiment_search",
         checkpoints: "experiment_tables", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_lineage"}],

@@ -13,10 +13,13 @@ export const mayChange = () => !session.master?.isReadOnly;
 const SIGNED_OUT = "det.signedOut"; // the user signed out: do not sign them in again
 const THEME = "det.theme";
 
+// People of an identity provider or a directory do not act as `determined`.
+const signsInElsewhere = () => session.master.ssoProviders?.length > 0 || session.master.plainPasswords;
+
 const isLoopback = () => ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
 
 // Resolves with true if a user is signed in afterwards.  On the local machine it signs in as `determined`, who has no
-// password until one is set.
+// password until one is set, unless people sign in elsewhere.
 export async function resumeSession() {
     session.master = await get("/api/v1/master"); // also says who we are; anonymous is not an error here
     session.user = session.master.user ?? null;
@@ -24,7 +27,7 @@ export async function resumeSession() {
     startChangesAt(session.master.changesAt);
     document.documentElement.toggleAttribute("data-read-only", !mayChange());
     if (session.user) return true;
-    if (!isLoopback() || localStorage.getItem(SIGNED_OUT) || !session.master.usersWithoutPassword?.includes("determined")) return false;
+    if (!isLoopback() || localStorage.getItem(SIGNED_OUT) || signsInElsewhere() || !session.master.usersWithoutPassword?.includes("determined")) return false;
     try {
         await signIn("determined", "");
         return true;

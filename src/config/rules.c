@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/text/pattern.h"
 #include "config/config_report.h"
+#include "config/signin_rules.h"
 #include "data/json/json.h"
 #include "data/text.h"
 
@@ -219,6 +220,7 @@ void rules_check_master(const struct json *tree, struct config_report *report)
         json_path(tree, "resource_manager.no_default_resource_pools");
 
     check_storage(tree, report);
+    signin_rules_check(tree, report);
     check_log_policies(json_path(tree, "task_container_defaults.log_policies"), report);
     json_each(pool, pools) {
         const char *name = json_str(json_get(pool, "pool_name"), NULL);

@@ -22,12 +22,10 @@ void base64_encode(struct buf *out, const void *bytes, size_t len)
     buf_took(out, need);
 }
 
-det_status base64_decode(struct buf *out, const char *text, size_t len, struct err *err)
+static det_status decode_variant(struct buf *out, const char *text, size_t len,
+                                 int variant, struct err *err)
 {
     size_t most = len / 4 * 3 + 3;
-    bool is_padded = len && text[len - 1] == '=';
-    int variant = is_padded ? sodium_base64_VARIANT_ORIGINAL
-                            : sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
     const char *end = text;
     size_t took;
     char *to = buf_room(out, most);
@@ -41,6 +39,35 @@ det_status base64_decode(struct buf *out, const char *text, size_t len, struct e
                        (size_t)(end - text) + 1);
     buf_took(out, took);
     return DET_OK;
+}
+
+det_status base64_decode(struct buf *out, const char *text, size_t len, struct err *err)
+{
+    bool is_padded = len && text[len - 1] == '=';
+
+    return decode_variant(out, text, len,
+                          is_padded ? sodium_base64_VARIANT_ORIGINAL
+                                    : sodium_base64_VARIANT_ORIGINAL_NO_PADDING,
+                          err);
+}
+
+void base64url_encode(struct buf *out, const void *bytes, size_t len)
+{
+    size_t need =
+        sodium_base64_ENCODED_LEN(len, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    char *to = buf_room(out, need);
+
+    if (!to)
+        return;
+    sodium_bin2base64(to, need, bytes, len, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    buf_took(out, need - 1); /* without the NUL */
+}
+
+det_status base64url_decode(struct buf *out, const char *text, size_t len,
+                            struct err *err)
+{
+    return decode_variant(out, text, len, sodium_base64_VARIANT_URLSAFE_NO_PADDING,
+                          err);
 }
 
 void hex_encode(char *text, const void *bytes, size_t len)

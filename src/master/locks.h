@@ -18,6 +18,9 @@
  *      1    pacer       (pacer.c)               whether it runs, and when somebody listened
  *      1    activity    (proxy_activity.c)      when programs behind the proxy were used
  *      1    policies    (log_policies.c)        compiled log policies and their users
+ *      1    sign-in     (signin.c)              sign-ins that were completed
+ *      1    oidc        (signin/oidc.c)         the provider's documents
+ *      1    handovers   (signin/handover.c)     sign-ins that wait for a person
  *      1    roster look (store/roster/roster.c) the rows of the table of experiments
  *      1    store       (store.c)               the writer's queue, idle readers
  *      2    changes     (changes.c)             the list of recent changes

@@ -23,12 +23,13 @@
 #include "master/master_impl.h"
 #include "master/request/auth.h"
 #include "master/request/client_address.h"
-#include "master/request/login_limit.h"
 #include "master/request/dispatch.h"
+#include "master/request/login_limit.h"
 #include "master/request/origin_guard.h"
 #include "master/request/password.h"
 #include "master/request/waits.h"
 #include "master/rm/agents.h"
+#include "master/signin/signin.h"
 #include "net/net.h"
 #include "store/people/user.h"
 #include "store/roster/roster_find.h"
@@ -39,8 +40,8 @@
 enum {
     WORKERS = 3,
     FILE_READERS = 2,
-    READERS = WORKERS + 2, /* the heart and the login lane read, too */
-    MAX_BODY = 192 << 20,  /* 128 MB of files in base64 */
+    READERS = WORKERS + SIGNIN_THREADS + 2, /* the heart and the login lane read, too */
+    MAX_BODY = 192 << 20,                   /* 128 MB of files in base64 */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
     STOP_US = 5 * 1000000, /* for running calls to end */
@@ -156,7 +157,8 @@ static det_status look_at_passwords(struct first_start *first, struct db *db,
 
     for (uint32_t i = 0; !st && i < count; i++) {
         first->has_link = first->has_link || users[i].agent_user;
-        if (users[i].password || !users[i].is_active)
+        /* remote users sign in elsewhere and never have a password here */
+        if (users[i].password || !users[i].is_active || users[i].is_remote)
             continue;
         if (first->password) {
             users[i].password = first->password;
@@ -382,6 +384,8 @@ static det_status build_handler_parts(struct master *master, struct err *err)
     if (!st)
         st = proxy_activity_new(&master->proxy_activity, err);
     if (!st)
+        st = signin_new(master, &master->signin, err);
+    if (!st)
         st = agents_new(master, &master->agents, err);
     return st;
 }
@@ -498,6 +502,7 @@ void master_free(struct master *master)
     agents_free(master->agents);
     rendezvous_free(master->rendezvous);
     proxy_activity_free(master->proxy_activity);
+    signin_free(master->signin);
     log_policies_free(master->log_policies);
     pacer_free(master->pacer);
     waits_free(master->waits);

@@ -9,7 +9,7 @@
  *
  * Lanes: `workers` run handlers; only `heart` touches the core; `writer` (the store's)
  * commits; `login` checks passwords, one at a time; `janitor` does background work; `files`
- * reads downloads.  Handlers never wait: a longer step continues in another function when
+ * reads downloads; `signin` asks identity providers and directories.  Handlers never wait: a longer step continues in another function when
  * it is done (request.h).
  *
  * The master uses the outside world only through its io, exec and net.  The simulation runs

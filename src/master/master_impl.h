@@ -21,6 +21,7 @@ struct pacer;
 struct log_policies;
 struct login_limit;
 struct proxy_activity;
+struct signin;
 struct store;
 struct waits;
 
@@ -60,6 +61,7 @@ struct master {
     struct changes *changes; /* the pacer's */
     struct pacer *pacer;
     struct auth *auth;
+    struct signin *signin;
     struct agents *agents;
     struct rendezvous *rendezvous;
     struct log_policies *log_policies;

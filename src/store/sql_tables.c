@@ -41,6 +41,7 @@
     X(series_read_sql_table)                                                           \
     X(session_sql_table)                                                               \
     X(setting_sql_table)                                                               \
+    X(subject_sql_table)                                                               \
     X(trial_sql_table)                                                                 \
     X(trial_table_sql_table)                                                           \
     X(unmanaged_sql_table)                                                             \

@@ -12,6 +12,7 @@
 #include "wire/job_bodies.h"
 #include "wire/page_bodies.h"
 #include "wire/queries.h"
+#include "wire/signin_bodies.h"
 
 const struct route routes[ROUTE_COUNT] = {
 #define ROUTE(id_, file_, method_, path_, who_, object_, permission_, task_, lane_,    \
@@ -38,9 +39,9 @@ const struct route routes[ROUTE_COUNT] = {
 
 const char *const route_method_names[] = {"GET",    "POST", "PUT", "PATCH",
                                           "DELETE", "ANY",  NULL};
-const char *const route_who_names[] = {
-    "anybody", "user",       "self",     "owner",
-    "admin",   "supervisor", "stand-in", "agent", NULL};
+const char *const route_who_names[] = {"anybody",  "user",  "self",
+                                       "owner",    "admin", "supervisor",
+                                       "stand-in", "agent", NULL};
 const char *const route_object_names[] = {
     "none",      "user",    "experiment", "trial", "checkpoint", "allocation", "task",
     "workspace", "project", "group",      "token", "list",       "named",      NULL};

@@ -38,6 +38,15 @@ ROUTE(set_password, "people/users", POST, "/api/v1/users/{id}/password", SELF, u
 ROUTE(reset_password, "people/reset_password", POST, "/api/v1/det/reset-password", OPEN, none, NONE, NO, WORKER, none, reset_password_body, "user", "Set a forgotten password, with a ticket from the data directory")
 ROUTE(list_audit, "people/audit", GET, "/api/v1/det/audit", ADMIN, none, ADMINISTRATE_USER, NO, WORKER, audit_query, none, "entries, next", "The audit log: who did what to which object from where")
 
+/* signing in other than by a password of this master */
+ROUTE(oidc_login, "people/signin_oidc", GET, "/oidc/login", OPEN, none, NONE, NO, WORKER, oidc_login_query, none, "a redirect", "Sign in through the identity provider")
+ROUTE(oidc_callback, "people/signin_oidc", GET, "/oidc/callback", OPEN, none, NONE, NO, WORKER, oidc_callback_query, none, "a redirect", "The identity provider sends the browser back here")
+ROUTE(add_signin_code, "people/signin_cli", POST, "/api/v1/det/signin/codes", USER, none, NONE, NO, WORKER, none, signin_code_body, "code", "Let a command on this computer act as the caller")
+ROUTE(add_signin_device, "people/signin_cli", POST, "/api/v1/det/signin/devices", OPEN, none, NONE, NO, WORKER, none, signin_device_body, "code, userCode, expiresIn", "Begin a sign-in that a person allows in a browser elsewhere")
+ROUTE(get_signin_device, "people/signin_cli", GET, "/api/v1/det/signin/devices/{code}", USER, none, NONE, NO, WORKER, none, none, "userCode, host, address, createdAt", "Show a sign-in that waits for its confirmation")
+ROUTE(decide_signin_device, "people/signin_cli", POST, "/api/v1/det/signin/devices/{code}", USER, none, NONE, NO, WORKER, none, signin_decision_body, "nothing", "Allow or refuse a sign-in that waits")
+ROUTE(redeem_signin, "people/signin_cli", POST, "/api/v1/det/signin/redeem", OPEN, none, NONE, NO, WORKER, none, signin_redeem_body, "token and user, or isPending", "Open the session that was allowed")
+
 /* experiments */
 ROUTE(list_experiments, "experiments/experiments", GET, "/api/v1/experiments", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, experiments_query, none, "experiments", "List experiments")
 ROUTE(create_experiment, "experiments/experiment_create", POST, "/api/v1/experiments", USER, named, CREATE_EXPERIMENT, NO, WORKER, none, create_experiment_body, "experiment and config", "Submit an experiment")

@@ -17,6 +17,7 @@
 #   need_tensorflow                 ... or if TensorFlow is missing.  After it `python3` has
 #                                   TensorFlow, also in tasks; call it before `platform`
 #   need_torch                      the same with PyTorch
+#   need_signin                     ... or if the identity provider of the tests is missing
 # tools/run-tests counts a script that is skipped as a whole as failed.
 #
 # Things
@@ -238,6 +239,17 @@ need_tensorflow() {
     export PATH
     export TF_CPP_MIN_LOG_LEVEL=2 TF_ENABLE_ONEDNN_OPTS=0 OMP_NUM_THREADS=1
     export DRAWN_DATA="${DRAWN_DATA-1000}"
+}
+
+# A small environment with an OpenID Connect provider; $SIGNIN_PYTHON runs it.
+need_signin() {
+    need python3
+    build=$(cd "$(dirname "$DET")" && pwd)
+    "$HERE/../../tools/venv" "$build/venv-signin" "$HERE/signin/requirements.txt" >"$T/venv" 2>&1 || {
+        sed 's/^/# /' "$T/venv"
+        skip_all 'the packages of tests/e2e/signin could not be installed'
+    }
+    SIGNIN_PYTHON=$build/venv-signin/bin/python3
 }
 
 # The same environment has PyTorch.

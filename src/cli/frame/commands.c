@@ -304,9 +304,13 @@ const struct cli_command cli_commands[] = {
             OPTS(master_run_opts, master_run_options)),
 
     COMMAND("user", "login", "[NAME]", run_user_login, CLI_CALLS, "Log in",
-            OPTS(password_opts, password_options),
-            .help = "Asks for the password; without a terminal, reads it from standard "
-                    "input."),
+            OPTS(login_opts, login_options),
+            .help =
+                "Asks for the password; without a terminal, reads it from standard "
+                "input.\n\n--sso opens the sign-in page of the WebUI, where any kind "
+                "of sign-in works, and waits for its answer on a port of this "
+                "computer.  --device is for computers without a browser: it prints "
+                "an address and a code to enter there."),
     COMMAND("user", "logout", "", run_user_logout, CLI_CALLS, "Log out"),
     COMMAND("user", "whoami", "", run_user_whoami, CLI_CALLS | CLI_SHOWS,
             "Show the current user"),

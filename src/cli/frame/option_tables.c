@@ -277,6 +277,16 @@ const struct cli_opt user_list_opts[] = {
     END,
 };
 
+const struct cli_opt login_opts[] = {
+    TEXT('p', "password", login_options, password, "PASSWORD",
+         "the password (default: det asks for it)"),
+    TEXT(0, "sso", login_options, sso, "PROVIDER",
+         "sign in with a browser on this computer", .is_optional = true),
+    FLAG(0, "device", login_options, device,
+         "sign in with a browser on any computer: prints a short code"),
+    END,
+};
+
 const struct cli_opt password_opts[] = {
     TEXT('p', "password", password_options, password, "PASSWORD",
          "the password (default: det asks for it)"),

@@ -31,6 +31,7 @@ extern const struct cli_opt job_list_opts[];
 extern const struct cli_opt job_update_opts[];
 extern const struct cli_opt user_create_opts[];
 extern const struct cli_opt user_list_opts[];
+extern const struct cli_opt login_opts[];
 extern const struct cli_opt password_opts[];
 extern const struct cli_opt audit_list_opts[];
 extern const struct cli_opt user_link_opts[];

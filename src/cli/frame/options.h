@@ -156,6 +156,12 @@ struct user_reset_options {
     const char *data_dir;
 };
 
+struct login_options {
+    const char *password;
+    const char *sso; /* the provider; "": the only one */
+    bool device;
+};
+
 struct user_list_options {
     bool all;
 };

@@ -14,6 +14,7 @@
 #include "cli/frame/connect.h"
 #include "cli/frame/options.h"
 #include "cli/frame/prompt.h"
+#include "cli/nouns/user_signin.h"
 #include "cli/output/format.h"
 #include "cli/output/table.h"
 #include "data/json/json.h"
@@ -23,11 +24,13 @@ enum { PASSWORD_LEAST = 8 };
 
 det_status run_user_login(struct cli *cli, const struct cli_invocation *in)
 {
-    const struct password_options *options = in->options;
+    const struct login_options *options = in->options;
     const char *user = in->arg_count ? in->args[0] : in->globals.user;
     const char *password = options->password;
     det_status st;
 
+    if (options->sso || options->device)
+        return user_signin_run(cli, in);
     if (!user)
         user = getenv("DET_USER");
     if (!user || !*user)

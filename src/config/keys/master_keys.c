@@ -43,6 +43,90 @@
         KEY(KEY_MAP, at ".kubernetes", .flags = KEY_FREE | KEY_IGNORED,                \
             .help = "for Kubernetes")
 
+#define NO_SCIM "accounts are made at the first sign-in; SCIM is not built yet"
+#define NO_CLAIMS                                                                      \
+    "the Unix identity of a task does not come from claims yet; set it with "          \
+    "'det user link-with-agent-user'"
+
+#define OIDC_KEYS                                                                      \
+    KEY(KEY_MAP, "oidc", .def = "{}", .help = "sign-in through OpenID Connect"),       \
+        KEY(KEY_BOOL, "oidc.enabled", .def = "false", .help = "offer this sign-in"),   \
+        KEY(KEY_STR, "oidc.provider", .def = "\"single sign-on\"",                     \
+            .flags = KEY_NOT_EMPTY, .help = "name of the provider, for people"),       \
+        KEY(KEY_STR, "oidc.idp_sso_url", .def = "\"\"",                                \
+            .help = "issuer: address of the provider, exactly"),                       \
+        KEY(KEY_STR, "oidc.idp_recipient_url", .def = "\"\"",                          \
+            .help = "address of this master, as browsers see it"),                     \
+        KEY(KEY_STR, "oidc.client_id", .def = "\"\"",                                  \
+            .help = "id of this master at the provider"),                              \
+        KEY(KEY_STR, "oidc.client_secret", .def = "\"\"", .flags = KEY_SECRET,         \
+            .help = "its secret; empty: a public client"),                             \
+        KEY(KEY_PATH, "oidc.client_secret_file", .def = "null",                        \
+            .help = "file with the secret"),                                           \
+        KEY(KEY_PATH, "oidc.ca_file", .def = "null",                                   \
+            .help = "CA of the provider; null: those of this machine"),                \
+        STRING_LIST("oidc.scopes", "one scope",                                        \
+                    .def = "[\"openid\",\"profile\",\"email\"]",                       \
+                    .help = "scopes to ask for"),                                      \
+        KEY(KEY_STR, "oidc.authentication_claim", .def = "\"\"",                       \
+            .help = "claim with the user name; see sign-in.md"),                       \
+        KEY(KEY_STR, "oidc.display_name_attribute_name", .def = "\"name\"",            \
+            .help = "claim with the name to display"),                                 \
+        KEY(KEY_STR, "oidc.groups_attribute_name", .def = "\"groups\"",                \
+            .help = "claim with the names of groups"),                                 \
+        KEY(KEY_STR, "oidc.admin_group", .def = "\"\"",                                \
+            .help = "group whose members are administrators"),                         \
+        KEY(KEY_BOOL, "oidc.auto_provision_users", .def = "false",                     \
+            .help = "add unknown people as users"),                                    \
+        KEY(KEY_BOOL, "oidc.always_redirect", .def = "false",                          \
+            .help = "skip the sign-in page of the WebUI"),                             \
+        KEY(KEY_STR, "oidc.scim_authentication_attribute", .not_built = NO_SCIM,       \
+            .help = "for SCIM"),                                                       \
+        KEY(KEY_STR, "oidc.agent_uid_attribute_name", .not_built = NO_CLAIMS,          \
+            .help = "claim with the user number of tasks"),                            \
+        KEY(KEY_STR, "oidc.agent_gid_attribute_name", .not_built = NO_CLAIMS,          \
+            .help = "claim with the group number of tasks"),                           \
+        KEY(KEY_STR, "oidc.agent_user_name_attribute_name", .not_built = NO_CLAIMS,    \
+            .help = "claim with the Unix user of tasks"),                              \
+        KEY(KEY_STR, "oidc.agent_group_name_attribute_name", .not_built = NO_CLAIMS,   \
+            .help = "claim with the Unix group of tasks")
+
+#define LDAP_KEYS                                                                      \
+    KEY(KEY_MAP, "ldap", .def = "{}", .help = "passwords checked by a directory"),     \
+        KEY(KEY_BOOL, "ldap.enabled", .def = "false", .help = "ask the directory"),    \
+        KEY(KEY_STR, "ldap.url", .def = "\"\"",                                        \
+            .help = "ldaps://HOST or ldap://HOST"),                                    \
+        KEY(KEY_BOOL, "ldap.start_tls", .def = "false",                                \
+            .help = "encrypt a connection to ldap://"),                                \
+        KEY(KEY_BOOL, "ldap.allow_cleartext", .def = "false",                          \
+            .help = "allow ldap:// to another machine without TLS"),                   \
+        KEY(KEY_PATH, "ldap.ca_file", .def = "null",                                   \
+            .help = "CA of the directory; null: those of this machine"),               \
+        KEY(KEY_STR, "ldap.bind_dn", .def = "\"\"",                                    \
+            .help = "who searches; empty: anonymously"),                               \
+        KEY(KEY_STR, "ldap.bind_password", .def = "\"\"", .flags = KEY_SECRET,         \
+            .help = "its password"),                                                   \
+        KEY(KEY_PATH, "ldap.bind_password_file", .def = "null",                        \
+            .help = "file with its password"),                                         \
+        KEY(KEY_STR, "ldap.user_base", .def = "\"\"",                                  \
+            .help = "where to search for users"),                                      \
+        KEY(KEY_STR, "ldap.user_filter", .def = "\"(uid=%s)\"",                        \
+            .help = "filter for a user; %s: the name"),                                \
+        KEY(KEY_STR, "ldap.display_name_attribute", .def = "\"cn\"",                   \
+            .help = "attribute with the name to display"),                             \
+        KEY(KEY_STR, "ldap.group_base", .def = "\"\"",                                 \
+            .help = "where to search for groups; empty: nowhere"),                     \
+        KEY(KEY_STR, "ldap.group_filter", .def = "\"(member=%d)\"",                    \
+            .help = "filter for groups; %d: the user's DN, %s: name"),                 \
+        KEY(KEY_STR, "ldap.group_attribute", .def = "\"cn\"",                          \
+            .help = "attribute with the name of a group"),                             \
+        KEY(KEY_STR, "ldap.admin_group", .def = "\"\"",                                \
+            .help = "group whose members are administrators"),                         \
+        KEY(KEY_BOOL, "ldap.auto_provision_users", .def = "false",                     \
+            .help = "add unknown people as users"),                                    \
+        KEY(KEY_DURATION, "ldap.timeout", .def = "5",                                  \
+            .help = "longest time for each step")
+
 static const struct config_key keys[] = {
     KEY(KEY_STR, "config_file", .flags = KEY_DROPPED, .help = "path of this file"),
     KEY(KEY_STR, "host", .def = "\"127.0.0.1\"", .flags = KEY_NOT_EMPTY,
@@ -119,6 +203,8 @@ static const struct config_key keys[] = {
         .bounds = AT_LEAST(-1), .help = "lifetime in days if none is requested"),
     KEY(KEY_STR, "security.initial_user_password", .def = "\"\"", .flags = KEY_SECRET,
         .help = "password of admin and determined, at the first start"),
+    OIDC_KEYS,
+    LDAP_KEYS,
     KEY(KEY_MAP, "telemetry", .def = "{}", .flags = KEY_IGNORED,
         .help = "nothing is ever sent"),
     KEY(KEY_BOOL, "telemetry.enabled", .def = "false", .help = "nothing is ever sent"),

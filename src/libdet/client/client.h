@@ -28,6 +28,11 @@ det_status client_open(const struct client_world *world,
 det_status client_call_bytes(det_client *client, const char *method, const char *path,
                              const void *body, size_t len, det_reply **ret_reply);
 
+/* Uses a session that was opened elsewhere and remembers it as `user`'s latest, as
+ * det_login() does. */
+det_status client_adopt_session(det_client *client, const char *user,
+                                const char *token);
+
 /* Converts an HTTP status other than 2xx; `grpc` is the code in the body, or 0. */
 det_status client_status_of(int http, int grpc);
 

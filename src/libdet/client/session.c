@@ -41,7 +41,8 @@ static det_status use_session(det_client *client, const char *token)
 
 /* ---- logging in ------------------------------------------------------------------ */
 
-static void write_login(struct buf *body, const char *user, const char *password)
+static void write_login(struct buf *body, const char *user, const char *password,
+                        bool is_plain)
 {
     struct json_writer w = JSON_WRITER(body);
     char hash[AUTH_HASH_TEXT];
@@ -49,9 +50,36 @@ static void write_login(struct buf *body, const char *user, const char *password
     auth_hash(password, hash);
     jw_object(&w, NULL);
     jw_str(&w, "username", user);
-    jw_str(&w, "password", hash);
-    jw_bool(&w, "isHashed", true);
+    jw_str(&w, "password", is_plain ? password : hash);
+    jw_bool(&w, "isHashed", !is_plain);
     jw_end_object(&w);
+}
+
+/* Whether the master checks passwords with a directory, which needs the password itself.  A
+ * master that does not say so gets a hash. */
+static bool wants_plain_password(det_client *client)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    CLEANUP(buf_done) struct buf answer = BUF_LIMITED(SCRATCH);
+    struct net_call call = {.method = NET_GET, .path = "/info"};
+    struct net_reply reply = {.body = &answer};
+    struct json *tree;
+    bool wants;
+
+    call.timeout_ms = client->timeout_ms;
+    wants = !client_exchange(client, &call, &reply) &&
+            !json_parse(answer.data, answer.len, &mem, &tree, NULL) &&
+            json_bool(json_get(tree, "plain_passwords"), false);
+    memset(&client->err, 0, sizeof(client->err));
+    return wants;
+}
+
+static bool is_safe_for_passwords(const det_client *client)
+{
+    const char *host = client->url.host;
+
+    return client->url.is_tls || !strcmp(host, "localhost") || !strcmp(host, "::1") ||
+           !strncmp(host, "127.", 4);
 }
 
 static det_status post_login(det_client *client, const char *user, const char *password,
@@ -62,15 +90,22 @@ static det_status post_login(det_client *client, const char *user, const char *p
     struct net_call call = {.method = NET_POST, .path = "/api/v1/auth/login"};
     struct net_reply reply = {.body = &answer};
     struct json *tree;
+    bool is_plain;
     det_status st;
 
-    write_login(&body, user, password);
+    client->header = NULL;
+    is_plain = *password && wants_plain_password(client);
+    if (is_plain && !is_safe_for_passwords(client))
+        return err_set(&client->err, DET_FORBIDDEN,
+                       "the master at %s needs the password itself, for its directory, "
+                       "and the connection is not encrypted; use its https:// address",
+                       client->address);
+    write_login(&body, user, password, is_plain);
     if (body.status)
         return err_default(&client->err, body.status);
     call.body = body.data;
     call.body_len = body.len;
     call.timeout_ms = client->timeout_ms;
-    client->header = NULL;
     st = client_exchange(client, &call, &reply);
     if (!st)
         st = json_parse(answer.data, answer.len, mem, &tree, &client->err);
@@ -223,6 +258,20 @@ det_status det_login(det_client *client, const char *user, const char *password)
     if (!client->user)
         return err_default(&client->err, DET_NOMEM);
     return log_in(client, password ? password : "", true);
+}
+
+det_status client_adopt_session(det_client *client, const char *user, const char *token)
+{
+    det_status st;
+
+    memset(&client->err, 0, sizeof(client->err));
+    client->user = arena_strdup(&client->strings, user);
+    if (!client->user)
+        return err_default(&client->err, DET_NOMEM);
+    st = use_session(client, token);
+    if (!st)
+        remember_token(client, token, true);
+    return st;
 }
 
 det_status det_logout(det_client *client)

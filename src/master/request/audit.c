@@ -22,16 +22,22 @@ static bool is_login(const struct request *req)
     return req->route->id == ROUTE_ID_login;
 }
 
+/* Also the return from an identity provider, a GET that opens a session. */
+static bool is_sign_in(const struct request *req)
+{
+    return is_login(req) || req->route->id == ROUTE_ID_oidc_callback;
+}
+
 static bool is_wanted(const struct request *req, int http)
 {
     const struct route *route = req->route;
 
     if (!route || route->method == ROUTE_ANY)
         return false;
-    if (http == 403 || (is_login(req) && http == 401))
+    if (http == 403 || (is_sign_in(req) && http == 401))
         return true;
     /* a task may call the others, and its reports are many */
-    return req->is_committed && route->method != ROUTE_GET &&
+    return req->is_committed && (route->method != ROUTE_GET || is_sign_in(req)) &&
            route->task != ROUTE_TASK_OWN &&
            (req->caller.kind == CALLER_USER || req->caller.kind == CALLER_NOBODY);
 }

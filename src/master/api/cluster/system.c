@@ -5,6 +5,7 @@
 #include "master/api/pages/change_stream.h"
 #include "master/api/people/users.h"
 #include "master/request/auth.h"
+#include "master/signin/signin.h"
 #include "store/people/user.h"
 #include "wire/route_openapi.h"
 #include "wire/route_page.h"
@@ -25,8 +26,7 @@ det_status api_get_info(struct request *req)
     jw_object(w, "telemetry");
     jw_bool(w, "enabled", false);
     jw_end_object(w);
-    jw_array(w, "sso_providers");
-    jw_end_array(w);
+    signin_render(req->master->signin, w, true);
     jw_end_object(w);
     return DET_OK;
 }
@@ -120,8 +120,7 @@ det_status api_get_master(struct request *req)
     jw_bool(w, "hasCustomLogo", false);
     jw_array(w, "featureSwitches");
     jw_end_array(w);
-    jw_array(w, "ssoProviders");
-    jw_end_array(w);
+    signin_render(req->master->signin, w, false);
     jw_null(w, "clusterMessage");
     change_stream_render_position(req);
     st = render_blank_users(req);

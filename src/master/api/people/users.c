@@ -7,6 +7,7 @@
 #include "master/api/api.h"
 #include "master/api/listing.h"
 #include "master/api/people/agent_user.h"
+#include "master/api/people/signin_password.h"
 #include "master/api/render.h"
 #include "master/request/auth.h"
 #include "master/request/client_address.h"
@@ -191,6 +192,14 @@ static det_status reply_later(struct request *req, int64_t wait_us)
     return DET_OK;
 }
 
+/* The directory has checked the password, or could not. */
+static void directory_ended(struct request *req, void *login, det_status st)
+{
+    count_login(req, login, st);
+    if (st)
+        log_failed_login(req, req->err->text);
+}
+
 static det_status login_check(struct request *req)
 {
     det_status st = check_login(req);
@@ -222,6 +231,8 @@ det_status api_login(struct request *req)
     login->is_known = !st && !login->user.is_remote;
     if (limit_login(req, login))
         return reply_later(req, login->decision.wait_us);
+    if (signin_password_applies(req, body, st ? NULL : &login->user))
+        return signin_password_begin(req, body, directory_ended, login);
     st = auth_login_begin(req->master->auth, req->err);
     if (st) {
         count_login(req, login, st);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* account.c - see account.h. */
+#include "master/signin/account.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/memory/arena.h"
+#include "master/signin/identity.h"
+#include "store/people/subject.h"
+#include "store/people/user.h"
+
+static det_status check_named(struct db *db, const struct identity *identity,
+                              const struct user *user, struct arena *mem,
+                              struct err *err)
+{
+    const char *subject = NULL;
+    det_status st = DET_OK;
+
+    if (!user->is_remote)
+        return err_set(err, DET_FORBIDDEN,
+                       "user '%s' has a password on this master and does not sign in "
+                       "through %s; an administrator can mark the user as remote",
+                       user->username, identity->source);
+    if (identity->issuer)
+        st = store_subject_of(db, identity->issuer, user->id, mem, &subject, err);
+    if (!st && subject)
+        return err_set(err, DET_FORBIDDEN,
+                       "user '%s' belongs to another account of %s; an administrator "
+                       "must decide whose it is",
+                       user->username, identity->source);
+    return st;
+}
+
+static det_status find_named(struct db *db, const struct identity *identity,
+                             struct arena *mem, struct user *ret_user, struct err *err)
+{
+    det_status st = store_user_named(db, identity->username, mem, ret_user, err);
+
+    if (!st)
+        return check_named(db, identity, ret_user, mem, err);
+    if (st != DET_NOT_FOUND)
+        return st;
+    if (!identity->may_provision)
+        return err_set(err, DET_FORBIDDEN,
+                       "there is no user '%s' on this master; an administrator must "
+                       "add one and mark it as remote",
+                       identity->username);
+    if (err)
+        *err = (struct err){0};
+    *ret_user = (struct user){
+        .username = identity->username, .is_active = true, .is_remote = true};
+    return DET_OK;
+}
+
+det_status account_find(struct db *db, const struct identity *identity,
+                        struct arena *mem, struct user *ret_user, struct err *err)
+{
+    int64_t known = 0;
+    det_status st = DET_OK;
+
+    if (identity->issuer)
+        st = store_subject_user(db, identity->issuer, identity->subject, &known, err);
+    if (!st && known)
+        st = store_user_get(db, known, mem, ret_user, err);
+    else if (!st)
+        st = find_named(db, identity, mem, ret_user, err);
+    if (!st && known && !ret_user->is_remote)
+        return err_set(err, DET_FORBIDDEN,
+                       "user '%s' is no longer remote and signs in with a password",
+                       ret_user->username);
+    if (!st && !ret_user->is_active)
+        return err_set(err, DET_FORBIDDEN, "user is not active");
+    return st;
+}
+
+/* The provider may not take the rights of the last administrator. */
+static det_status is_last_admin(struct db *db, int64_t user_id, struct arena *mem,
+                                bool *ret_is_last, struct err *err)
+{
+    struct user *users;
+    uint32_t count;
+    det_status st = store_user_list(db, mem, &users, &count, err);
+
+    if (st)
+        return st;
+    *ret_is_last = true;
+    for (uint32_t i = 0; i < count; i++)
+        *ret_is_last = *ret_is_last && (users[i].id == user_id || !users[i].is_admin ||
+                                        !users[i].is_active);
+    return DET_OK;
+}
+
+static det_status update_user(struct db *db, const struct identity *identity,
+                              int64_t now_us, struct arena *mem, struct user *user,
+                              struct err *err)
+{
+    struct user before = *user;
+    bool is_last = false;
+    det_status st = DET_OK;
+
+    if (identity->display_name && strlen(identity->display_name) <= 80)
+        user->display_name = identity->display_name;
+    if (identity->decides_admin)
+        user->is_admin = identity->is_admin;
+    if (before.is_admin && !user->is_admin)
+        st = is_last_admin(db, user->id, mem, &is_last, err);
+    if (is_last)
+        user->is_admin = true;
+    if (st || (user->is_admin == before.is_admin &&
+               user->display_name == before.display_name))
+        return st;
+    user->modified_us = now_us;
+    return store_user_put(db, user, err);
+}
+
+det_status account_write(struct db *db, const struct identity *identity, int64_t now_us,
+                         struct arena *mem, struct user *ret_user, struct err *err)
+{
+    int64_t known = 0;
+    det_status st = account_find(db, identity, mem, ret_user, err);
+
+    if (!st && !ret_user->id) {
+        ret_user->modified_us = now_us;
+        st = store_user_add(db, ret_user, &ret_user->id, err);
+    }
+    if (!st)
+        st = update_user(db, identity, now_us, mem, ret_user, err);
+    if (!st && identity->issuer)
+        st = store_subject_user(db, identity->issuer, identity->subject, &known, err);
+    if (!st && identity->issuer && !known)
+        st = store_subject_add(db, identity->issuer, identity->subject, ret_user->id,
+                               err);
+    if (!st && identity->has_groups)
+        st = store_remote_groups_set(db, ret_user->id, identity->groups,
+                                     identity->group_count, err);
+    return st;
+}
