@@ -38,6 +38,7 @@ const ROUTES = [
     ["/tasks/:id/:tab?", "task", {"": "", overview: "", configuration: "", logs: "../logview"}],
     ["/logs/:id", "logs"],
     ["/cluster", "cluster"],
+    ["/admin/:tab?", "admin", {"": "../admin/users", users: "../admin/users", groups: "../admin/groups", roles: "../admin/roles", access: "../admin/access", tokens: "../admin/tokens"}],
     ["/settings", "settings"],
     ["/audit", "audit"],
 ];
@@ -45,11 +46,12 @@ const ROUTES = [
 // Pages without an entry in the navigation highlight the entry of their parent.
 const PARENT_PLACES = {trials: "/experiments", compare: "/experiments", logs: "/tasks"};
 
-const PLACES = [ // [address, label, whether it needs a cluster, whether it is for administrators]; workspaces, models and users will be added here
+const PLACES = [ // [address, label, whether it needs a cluster, whether it is for administrators]; models will be added here
     ["/", "Home"],
     ["/experiments", "Experiments"],
     ["/tasks", "Tasks", true],
     ["/cluster", "Cluster", true],
+    ["/admin", "Admin", true, true],
     ["/audit", "Audit log", true, true],
 ];
 
@@ -181,8 +183,8 @@ export function signedIn(next) {
     go(next && next.startsWith("/") && !next.startsWith("//") ? next : "/", {replace: true});
 }
 
-const PLACE_KEYS = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", s: "/settings"};
-const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g s", "Settings"], ["/", "Search this page"],
+const PLACE_KEYS = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", a: "/admin", s: "/settings"};
+const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g a", "Administration"], ["g s", "Settings"], ["/", "Search this page"],
     ["j k", "Next and previous row of a table"], ["Enter", "Open the row"], ["?", "Show this list"]];
 
 // Lists all shortcuts that work here, those of the page first.

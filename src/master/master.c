@@ -31,6 +31,7 @@
 #include "master/rm/agents.h"
 #include "master/signin/signin.h"
 #include "net/net.h"
+#include "store/people/role_assignment.h"
 #include "store/people/user.h"
 #include "store/roster/roster_find.h"
 #include "store/setting.h"
@@ -140,6 +141,8 @@ static det_status add_users(struct first_start *first, struct db *db, struct err
 
         user.modified_us = master_now_us(first->master);
         st = store_user_add(db, &user, &id, err);
+        if (!st && user.is_admin)
+            st = store_role_follow_admin(db, id, true, err);
         if (st)
             return st;
     }

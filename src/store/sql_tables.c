@@ -3,6 +3,7 @@
 #include "store/sql_tables.h"
 
 #define EACH_SQL_TABLE(X)                                                              \
+    X(access_token_sql_table)                                                          \
     X(agent_sql_table)                                                                 \
     X(alive_sql_table)                                                                 \
     X(allocation_sql_table)                                                            \
@@ -15,6 +16,7 @@
     X(experiment_edit_sql_table)                                                       \
     X(experiment_sql_table)                                                            \
     X(grants_sql_table)                                                                \
+    X(group_sql_table)                                                                 \
     X(job_sql_table)                                                                   \
     X(journal_sql_table)                                                               \
     X(level_page_sql_table)                                                            \
@@ -34,6 +36,7 @@
     X(proxy_sql_table)                                                                 \
     X(queue_sql_table)                                                                 \
     X(removal_sql_table)                                                               \
+    X(role_assignment_sql_table)                                                       \
     X(roster_sql_table)                                                                \
     X(roster_view_sql_table)                                                           \
     X(run_record_sql_table)                                                            \
@@ -46,6 +49,7 @@
     X(trial_table_sql_table)                                                           \
     X(unmanaged_sql_table)                                                             \
     X(user_sql_table)                                                                  \
+    X(user_setting_sql_table)                                                          \
     X(validation_sql_table)
 
 #define DECLARE(table) extern const struct sql_table table;

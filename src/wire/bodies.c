@@ -44,6 +44,7 @@ const struct field patch_user_body_fields[] = {
     FIELD_OPTIONAL(BOOL, patch_user_body, admin,
                    "whether the user is an administrator"),
     FIELD_OPTIONAL(BOOL, patch_user_body, active, "whether the user may log in"),
+    FIELD_OPTIONAL(BOOL, patch_user_body, remote, "managed by another service"),
     FIELD_OPTIONAL(STR, patch_user_body, password, "a new password"),
     FIELD(BOOL, patch_user_body, is_hashed, "whether password is the salted SHA-512"),
     FIELD(TREE, patch_user_body, agent_user_group,

@@ -56,6 +56,8 @@ struct patch_user_body {
     bool has_admin;
     bool active;
     bool has_active;
+    bool remote;
+    bool has_remote;
     const char *password;
     bool has_password;
     bool is_hashed;

@@ -162,14 +162,6 @@ const struct field charts_query_fields[] = {
     FIELD_END,
 };
 
-const struct field users_query_fields[] = {
-    PAGE_FIELDS(users_query),
-    FIELD(STR, users_query, name, "part of the name"),
-    FIELD_OPTIONAL(BOOL, users_query, active, "only active users, or only others"),
-    FIELD_OPTIONAL(BOOL, users_query, admin, "only administrators, or only others"),
-    FIELD_END,
-};
-
 const struct field audit_query_fields[] = {
     FIELD(STR, audit_query, user, "only this user"),
     FIELD(STR, audit_query, action, "only this call, by name"),

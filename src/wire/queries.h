@@ -159,18 +159,6 @@ struct charts_query {
 };
 extern const struct field charts_query_fields[];
 
-struct users_query {
-    int64_t offset;
-    int64_t limit;
-    const char *order_by;
-    const char *name;
-    bool active;
-    bool has_active;
-    bool admin;
-    bool has_admin;
-};
-extern const struct field users_query_fields[];
-
 struct audit_query {
     const char *user;
     const char *action;

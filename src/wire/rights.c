@@ -86,26 +86,47 @@ static bool may_basic(enum route_who who, const struct caller *caller,
     return false;
 }
 
+struct permission_pair {
+    enum permission of_row;
+    enum permission instead;
+};
+
 /* The rights on a task of an experiment are those on the experiment; the rights on a job have
  * their own names. */
+static const struct permission_pair job_pairs[] = {
+    {PERMISSION_CREATE_EXPERIMENT, PERMISSION_CREATE_NSC},
+    {PERMISSION_VIEW_EXPERIMENT_METADATA, PERMISSION_VIEW_NSC},
+    {PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, PERMISSION_VIEW_NSC},
+    {PERMISSION_UPDATE_EXPERIMENT, PERMISSION_UPDATE_NSC},
+    {PERMISSION_UPDATE_EXPERIMENT_METADATA, PERMISSION_UPDATE_NSC},
+    {PERMISSION_DELETE_EXPERIMENT, PERMISSION_UPDATE_NSC},
+};
+/* So have the rights on one's own access tokens. */
+static const struct permission_pair own_pairs[] = {
+    {PERMISSION_CREATE_OTHER_TOKEN, PERMISSION_CREATE_TOKEN},
+    {PERMISSION_VIEW_OTHER_TOKEN, PERMISSION_VIEW_TOKEN},
+    {PERMISSION_ADMINISTRATE_TOKEN, PERMISSION_UPDATE_TOKEN},
+};
+
+static enum permission pair_find(const struct permission_pair *pairs, size_t count,
+                                 enum permission permission)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pairs[i].of_row == permission)
+            return pairs[i].instead;
+    return permission;
+}
+
 static enum permission permission_on(enum permission permission,
+                                     const struct caller *caller,
                                      const struct rights_object *object)
 {
-    static const struct {
-        enum permission of_experiment;
-        enum permission of_job;
-    } pairs[] = {
-        {PERMISSION_CREATE_EXPERIMENT, PERMISSION_CREATE_NSC},
-        {PERMISSION_VIEW_EXPERIMENT_METADATA, PERMISSION_VIEW_NSC},
-        {PERMISSION_VIEW_EXPERIMENT_ARTIFACTS, PERMISSION_VIEW_NSC},
-        {PERMISSION_UPDATE_EXPERIMENT, PERMISSION_UPDATE_NSC},
-        {PERMISSION_UPDATE_EXPERIMENT_METADATA, PERMISSION_UPDATE_NSC},
-        {PERMISSION_DELETE_EXPERIMENT, PERMISSION_UPDATE_NSC},
-    };
-
-    for (size_t i = 0; object->is_job && i < sizeof(pairs) / sizeof(pairs[0]); i++)
-        if (pairs[i].of_experiment == permission)
-            return pairs[i].of_job;
+    if (object->is_job)
+        return pair_find(job_pairs, sizeof(job_pairs) / sizeof(job_pairs[0]),
+                         permission);
+    if (is_owner(caller, object))
+        return pair_find(own_pairs, sizeof(own_pairs) / sizeof(own_pairs[0]),
+                         permission);
     return permission;
 }
 
@@ -144,7 +165,7 @@ static bool may_rbac(enum route_who who, enum permission permission,
         return true;
     if (permission == PERMISSION_NONE) /* a row for users has one, or is for all */
         return who == ROUTE_OPEN || who == ROUTE_USER;
-    return grants_allow(caller->grants, permission_on(permission, object),
+    return grants_allow(caller->grants, permission_on(permission, caller, object),
                         object->workspace_id);
 }
 
@@ -161,6 +182,40 @@ static enum rights_answer decide_user(const struct route *row,
         !grants_allow(caller->grants, see, object->workspace_id))
         return RIGHTS_HIDDEN;
     return RIGHTS_FORBIDDEN;
+}
+
+bool rights_may_give(const struct caller *caller, uint64_t mask, int64_t workspace_id)
+{
+    if (!caller->grants)
+        return caller->is_admin;
+    for (int i = 0; i < PERMISSION_COUNT; i++)
+        if ((mask >> i & 1) &&
+            !grants_allow(caller->grants, (enum permission)i, workspace_id))
+            return false;
+    return true;
+}
+
+enum rights_basic rights_in_basic(enum permission permission)
+{
+    enum rights_basic need = RIGHTS_NOT_USED;
+
+    for (int i = 0; i < ROUTE_COUNT; i++) {
+        const struct route *row = &routes[i];
+        enum rights_basic one = RIGHTS_OF_ALL;
+
+        if (row->permission != permission)
+            continue;
+        if (row->who == ROUTE_ADMIN)
+            one = RIGHTS_OF_ADMINS;
+        else if (row->who == ROUTE_OWNER || row->who == ROUTE_SELF)
+            one = row->object == ROUTE_OBJECT_workspace ||
+                          row->object == ROUTE_OBJECT_project
+                      ? RIGHTS_OF_WORKSPACE_OWNER
+                      : RIGHTS_OF_OWNER;
+        if (one > need)
+            need = one;
+    }
+    return need;
 }
 
 /* ---- the decision --------------------------------------------------------------- */

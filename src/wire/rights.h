@@ -90,6 +90,18 @@ bool rights_need_owner(const struct route *row, const struct caller *caller);
 bool rights_is_for_supervisor(const struct route *row);
 /* Whether a task or supervisor is the one that the object belongs to. */
 bool rights_is_own(const struct caller *caller, const struct rights_object *object);
+/* Whether the caller may do everything that `mask` allows, so that assigning such a role gives
+ * nobody more than the caller has.  workspace_id 0: on the cluster. */
+bool rights_may_give(const struct caller *caller, uint64_t mask, int64_t workspace_id);
+/* Who has a permission in mode basic, by the rows that need it: the strictest decides. */
+enum rights_basic {
+    RIGHTS_NOT_USED,           /* no call needs it */
+    RIGHTS_OF_ALL,             /* every user */
+    RIGHTS_OF_OWNER,           /* every user, for the user's own objects */
+    RIGHTS_OF_WORKSPACE_OWNER, /* the owner of the workspace or project */
+    RIGHTS_OF_ADMINS,
+};
+enum rights_basic rights_in_basic(enum permission permission);
 /* Why a call was refused, in one sentence; static text. */
 const char *rights_reason(const struct route *row, const struct caller *caller);
 

@@ -11,6 +11,7 @@
 #include "wire/bodies.h"
 #include "wire/job_bodies.h"
 #include "wire/page_bodies.h"
+#include "wire/people_bodies.h"
 #include "wire/queries.h"
 #include "wire/signin_bodies.h"
 

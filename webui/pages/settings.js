@@ -3,7 +3,7 @@
 import {patch, post} from "../api.js";
 import {fill, h} from "../dom.js";
 import {time} from "../format.js";
-import {go} from "../router.js";
+import {go, link} from "../router.js";
 import {session, setTheme, signIn, signOut, theme} from "../session.js";
 import {errorBox, facts, field, freshId, toast, workButton} from "../widgets.js";
 
@@ -24,6 +24,7 @@ function profileCard() {
             event.preventDefault();
             save.click();
         }}, field("Display name", name), save),
+        h("p", link("/admin/tokens", {}, "Access tokens"), ", ", link("/admin/groups", {}, "groups"), " and ", link("/admin/roles", {}, "roles")),
         h("footer", workButton("Sign out", async () => {
             await signOut();
             go("/login");

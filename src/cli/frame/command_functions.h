@@ -108,6 +108,35 @@ RUN(audit_list);
 /* user_admin.c */
 RUN(user_link);
 RUN(user_reset_password);
+/* people/user_edit.c */
+RUN(user_activate);
+RUN(user_deactivate);
+RUN(user_rename);
+RUN(user_edit);
+/* people/user_group.c */
+RUN(user_group_create);
+RUN(user_group_list);
+RUN(user_group_describe);
+RUN(user_group_add_user);
+RUN(user_group_remove_user);
+RUN(user_group_change_name);
+RUN(user_group_delete);
+/* people/rbac.c */
+RUN(rbac_my_permissions);
+RUN(rbac_list_roles);
+RUN(rbac_describe_role);
+RUN(rbac_list_users_roles);
+RUN(rbac_list_groups_roles);
+RUN(rbac_assign_role);
+RUN(rbac_unassign_role);
+RUN(rbac_who_may);
+/* people/token.c */
+RUN(token_create);
+RUN(token_list);
+RUN(token_describe);
+RUN(token_edit);
+RUN(token_revoke);
+RUN(token_login);
 /* config.c */
 RUN(config_check);
 RUN(config_explain);

@@ -13,6 +13,7 @@
 #include "cli/frame/command_row.h"
 #include "cli/frame/option_tables.h"
 #include "cli/frame/options.h"
+#include "cli/frame/people_options.h"
 #include "cli/frame/role_options.h"
 
 /* ---- nouns ----------------------------------------------------------------------- */
@@ -30,6 +31,9 @@ const struct cli_noun cli_nouns[] = {
     {"master", NULL, "Show or run a master"},
     {"user", NULL, "Log in and out, manage accounts"},
     {"audit", NULL, "Show who did what"},
+    {"user-group", NULL, "Manage groups of users"},
+    {"rbac", NULL, "Show and assign roles"},
+    {"token", NULL, "Manage access tokens for programs"},
     {"config", NULL, "Check and explain configuration files"},
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
@@ -341,6 +345,70 @@ const struct cli_command cli_commands[] = {
             .help =
                 "For administrators; the newest first.  FIELDS names the fields that a "
                 "call carried, with the values of ids only."),
+    COMMAND("user", "activate", "NAME", run_user_activate, CLI_CALLS,
+            "Let a user log in"),
+    COMMAND("user", "deactivate", "NAME", run_user_deactivate, CLI_CALLS,
+            "End a user's sessions and tokens, and allow no new ones"),
+    COMMAND("user", "rename", "NAME NEW-NAME", run_user_rename, CLI_CALLS,
+            "Change the name a user logs in with"),
+    COMMAND("user", "edit", "NAME", run_user_edit, CLI_CALLS, "Change a user",
+            OPTS(user_edit_opts, user_edit_options)),
+
+    COMMAND("user-group", "create", "NAME", run_user_group_create, CLI_CALLS,
+            "Add a group", OPTS(user_group_create_opts, user_group_create_options)),
+    COMMAND("user-group", "list", "", run_user_group_list, CLI_CALLS | CLI_LISTS,
+            "List groups", OPTS(user_group_list_opts, user_group_list_options),
+            ALIAS("ls")),
+    COMMAND("user-group", "describe", "NAME", run_user_group_describe,
+            CLI_CALLS | CLI_LISTS, "List the members of a group"),
+    COMMAND("user-group", "add-user", "NAME USER...", run_user_group_add_user,
+            CLI_CALLS, "Add users to a group"),
+    COMMAND("user-group", "remove-user", "NAME USER...", run_user_group_remove_user,
+            CLI_CALLS, "Remove users from a group"),
+    COMMAND("user-group", "change-name", "NAME NEW-NAME", run_user_group_change_name,
+            CLI_CALLS, "Rename a group"),
+    COMMAND("user-group", "delete", "NAME", run_user_group_delete, CLI_CALLS,
+            "Delete a group and its role assignments", OPTS(yes_opts, yes_options)),
+
+    COMMAND("rbac", "my-permissions", "", run_rbac_my_permissions,
+            CLI_CALLS | CLI_LISTS, "List what your roles allow"),
+    COMMAND("rbac", "list-roles", "", run_rbac_list_roles, CLI_CALLS | CLI_LISTS,
+            "List roles", OPTS(role_list_opts, role_list_options)),
+    COMMAND("rbac", "describe-role", "ROLE", run_rbac_describe_role,
+            CLI_CALLS | CLI_LISTS, "List the permissions of a role"),
+    COMMAND("rbac", "list-users-roles", "USER", run_rbac_list_users_roles,
+            CLI_CALLS | CLI_LISTS, "List a user's roles, also through groups"),
+    COMMAND("rbac", "list-groups-roles", "GROUP", run_rbac_list_groups_roles,
+            CLI_CALLS | CLI_LISTS, "List a group's roles"),
+    COMMAND("rbac", "assign-role", "ROLE", run_rbac_assign_role, CLI_CALLS,
+            "Assign a role to a user or group",
+            OPTS(role_assign_opts, role_assign_options)),
+    COMMAND("rbac", "unassign-role", "ROLE", run_rbac_unassign_role, CLI_CALLS,
+            "Remove a role from a user or group",
+            OPTS(role_assign_opts, role_assign_options)),
+    COMMAND("rbac", "who-may", "WORKSPACE", run_rbac_who_may, CLI_CALLS | CLI_LISTS,
+            "List who may do what in a workspace, and why",
+            .help = "For administrators and the owner of the workspace.  WORKSPACE is "
+                    "its name or number."),
+
+    COMMAND("token", "create", "[USER]", run_token_create, CLI_CALLS | CLI_SHOWS,
+            "Create an access token", OPTS(token_create_opts, token_create_options),
+            .help = "Prints the token to standard output.  It is never shown again.  "
+                    "Without USER it acts as the caller."),
+    COMMAND("token", "list", "[USER]", run_token_list, CLI_CALLS | CLI_LISTS,
+            "List access tokens", OPTS(token_list_opts, token_list_options),
+            ALIAS("ls")),
+    COMMAND("token", "describe", "ID...", run_token_describe, CLI_CALLS | CLI_LISTS,
+            "Show access tokens"),
+    COMMAND("token", "edit", "ID", run_token_edit, CLI_CALLS,
+            "Change the description of an access token",
+            OPTS(token_edit_opts, token_edit_options)),
+    COMMAND("token", "revoke", "ID", run_token_revoke, CLI_CALLS,
+            "Revoke an access token"),
+    COMMAND("token", "login", "[TOKEN]", run_token_login, CLI_CALLS,
+            "Log in with an access token",
+            .help = "Without TOKEN, asks for it; without a terminal, reads it from "
+                    "standard input, where other users of the machine cannot see it."),
 
     COMMAND("config", "check", "FILE", run_config_check, 0,
             "Check a configuration file", OPTS(kind_opts, kind_options),

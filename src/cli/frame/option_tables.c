@@ -10,6 +10,7 @@
 #include "cli/frame/command_row.h"
 #include "cli/frame/options.h"
 #include "cli/frame/parse.h"
+#include "cli/frame/people_options.h"
 #include "cli/frame/role_options.h"
 
 #define FLAG(letter_, name_, struct_, member_, help_)                                  \
@@ -305,6 +306,22 @@ const struct cli_opt audit_list_opts[] = {
     END,
 };
 
+#define TRUE_OR_FALSE CHOICES("true", "false")
+
+const struct cli_opt user_edit_opts[] = {
+    TEXT(0, "username", user_edit_options, username, "NAME",
+         "a new name to log in with"),
+    TEXT(0, "display-name", user_edit_options, display_name, "NAME",
+         "name to display; '' removes it"),
+    TEXT(0, "admin", user_edit_options, admin, "BOOL", "whether it is an administrator",
+         TRUE_OR_FALSE),
+    TEXT(0, "active", user_edit_options, active, "BOOL", "whether it may log in",
+         TRUE_OR_FALSE),
+    TEXT(0, "remote", user_edit_options, remote, "BOOL",
+         "whether another service signs it in", TRUE_OR_FALSE),
+    END,
+};
+
 const struct cli_opt user_link_opts[] = {
     NUMBER(0, "agent-uid", user_link_options, uid, "UID", 0, 4294967294,
            "user number of the tasks"),
@@ -319,6 +336,60 @@ const struct cli_opt user_link_opts[] = {
 const struct cli_opt user_reset_opts[] = {
     TEXT(0, "data-dir", user_reset_options, data_dir, "DIR",
          "data directory of the master (default: ~/.local/share/det)"),
+    END,
+};
+
+const struct cli_opt user_group_create_opts[] = {
+    TEXTS(0, "add-user", user_group_create_options, add_user, "USER",
+          "a member; may be repeated"),
+    END,
+};
+
+const struct cli_opt user_group_list_opts[] = {
+    TEXT(0, "groups-user-belongs-to", user_group_list_options, user, "USER",
+         "only groups of this user"),
+    END,
+};
+
+const struct cli_opt role_list_opts[] = {
+    FLAG(0, "exclude-global-permissions", role_list_options, exclude_global,
+         "only roles that fit a workspace"),
+    END,
+};
+
+const struct cli_opt role_assign_opts[] = {
+    TEXT(0, "username-to-assign", role_assign_options, user, "USER",
+         "the user who gets the role"),
+    TEXT(0, "group-name-to-assign", role_assign_options, group, "GROUP",
+         "the group that gets the role"),
+    TEXT('w', "workspace-name", role_assign_options, workspace, "WORKSPACE",
+         "only in this workspace (default: the cluster)"),
+    END,
+};
+
+const struct cli_opt token_create_opts[] = {
+    NUMBER('e', "expiration-days", token_create_options, days, "DAYS", -1, DAYS_MOST,
+           "days until it expires; -1: the longest allowed"),
+    TEXT(0, "lifespan", token_create_options, lifespan, "TIME",
+         "the same as a duration, such as 12h"),
+    TEXT('d', "description", token_create_options, description, "TEXT",
+         "what it is for"),
+    END,
+};
+
+const struct cli_opt token_list_opts[] = {
+    FLAG('a', "show-inactive", token_list_options, show_inactive,
+         "also expired and revoked tokens"),
+    TEXT(0, "sort-by", token_list_options, sort_by, "KEY", "order of the list",
+         .def = "id",
+         CHOICES("id", "user", "expiry", "created", "revoked", "description")),
+    FLAG('r', "reverse", token_list_options, reverse, "largest first"),
+    END,
+};
+
+const struct cli_opt token_edit_opts[] = {
+    TEXT('d', "description", token_edit_options, description, "TEXT",
+         "a new description"),
     END,
 };
 

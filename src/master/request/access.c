@@ -8,6 +8,7 @@
 #include "base/memory/arena.h"
 #include "data/text.h"
 #include "master/request/request.h"
+#include "model/permission.h"
 #include "store/people/owner.h"
 
 static det_status refuse(struct request *req, const struct route *row,
@@ -156,6 +157,38 @@ det_status access_check_ids(struct request *req, enum route_object kind,
 void access_names_nothing(struct request *req)
 {
     req->is_access_open = true;
+}
+
+/* ---- roles ------------------------------------------------------------------------ */
+
+static bool is_allowed_on_cluster(const struct request *req)
+{
+    const struct rights_object nothing = {.kind = ROUTE_OBJECT_none};
+
+    return rights_decide(req->route, &req->caller, &nothing) == RIGHTS_ALLOWED;
+}
+
+det_status access_check_role(struct request *req, const struct role *role,
+                             int64_t workspace_id)
+{
+    det_status st = DET_OK;
+
+    if (workspace_id)
+        st = access_check_id(req, ROUTE_OBJECT_workspace, workspace_id);
+    else if (!is_allowed_on_cluster(req))
+        st = err_set(req->err, DET_FORBIDDEN, "%s",
+                     rights_reason(req->route, &req->caller));
+    if (!st && !rights_may_give(&req->caller, role->mask, workspace_id))
+        st = err_set(req->err, DET_FORBIDDEN,
+                     "the role %s allows more than you may do %s; ask an administrator",
+                     role->name, workspace_id ? "in this workspace" : "on the cluster");
+    req->is_access_open = req->is_access_open || !st;
+    return st;
+}
+
+bool access_is_for_all(const struct request *req)
+{
+    return is_allowed_on_cluster(req);
 }
 
 /* ---- lists ----------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "wire/rights.h"
 
 struct request;
+struct role;
 
 /* Whether the caller may make this call, as far as path and body fields tell.
  * DET_UNAUTHENTICATED, DET_FORBIDDEN, or DET_NOT_FOUND for an object that the caller may not
@@ -37,6 +38,13 @@ det_status access_check_ids(struct request *req, enum route_object kind,
                             const struct field_i64s *ids);
 /* A `named` call that turned out to name nothing. */
 void access_names_nothing(struct request *req);
+
+/* Whether the caller may assign or remove `role` there (workspace_id 0: on the cluster).  The
+ * caller needs the permission of the row, and everything that the role allows. */
+det_status access_check_role(struct request *req, const struct role *role,
+                             int64_t workspace_id);
+/* For a SELF row: whether the caller may see the objects of all users. */
+bool access_is_for_all(const struct request *req);
 
 /* The workspaces whose objects a `list` row may show; in req->mem. */
 det_status access_scope(struct request *req, struct scope *ret_scope);

@@ -19,9 +19,11 @@ static const struct sql session_sql[] = {
     SQL(SESSION_ADD, "INSERT INTO sessions (id, user_id, created_us, expires_us, nonce,"
                      "  is_access_token, is_revoked, description)"
                      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"),
-    SQL(SESSION_DROP, "DELETE FROM sessions WHERE id = $1"),
-    SQL(SESSION_DROP_OF, "DELETE FROM sessions WHERE user_id = $1 AND NOT is_access_token"),
-    SQL(SESSIONS_EXPIRE, "DELETE FROM sessions WHERE expires_us < $1 AND NOT is_access_token"),
+    SQL(SESSION_DROP, "DELETE FROM sessions WHERE id = $1 AND NOT is_access_token"),
+    SQL(SESSION_DROP_OF,
+        "DELETE FROM sessions WHERE user_id = $1 AND NOT is_access_token"),
+    SQL(SESSIONS_EXPIRE,
+        "DELETE FROM sessions WHERE expires_us < $1 AND NOT is_access_token"),
 };
 const struct sql_table session_sql_table = SQL_TABLE(session_sql);
 

@@ -11,10 +11,12 @@
 #include "store/setting.h"
 #include "store/sql_tables.h"
 
-#define USER_COLUMNS                                                                   \
-    "id, username, password, display_name, is_admin, is_active, is_remote, "           \
-    "modified_us,"                                                                     \
-    " last_auth_us, agent_uid, agent_gid, agent_user, agent_group"
+/* `u` is the prefix of each column: "" or "u.". */
+#define USER_COLUMNS_OF(u)                                                             \
+    u "id, " u "username, " u "password, " u "display_name, " u "is_admin, " u         \
+      "is_active, " u "is_remote, " u "modified_us, " u "last_auth_us, " u             \
+      "agent_uid, " u "agent_gid, " u "agent_user, " u "agent_group"
+#define USER_COLUMNS USER_COLUMNS_OF("")
 
 enum {
     USER_ADD,
@@ -23,12 +25,15 @@ enum {
     USER_NAMED,
     USER_LIST,
     USER_SEEN,
+    USER_LIST_OF_GROUP,
+    USER_CLASH,
+    USER_ADMINS,
+    USER_ROLE_ADMINS,
 };
 
 static const struct sql user_sql[] = {
     SQL(USER_ADD, "INSERT INTO users (" USER_COLUMNS ")"
-                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
-                  "  $13)"),
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"),
     SQL(USER_PUT, "UPDATE users SET username = $2, password = $3, display_name = $4,"
                   "  is_admin = $5, is_active = $6, is_remote = $7, modified_us = $8,"
                   "  last_auth_us = $9, agent_uid = $10, agent_gid = $11,"
@@ -38,6 +43,21 @@ static const struct sql user_sql[] = {
     SQL(USER_NAMED, "SELECT " USER_COLUMNS " FROM users WHERE username = $1"),
     SQL(USER_LIST, "SELECT " USER_COLUMNS " FROM users ORDER BY id"),
     SQL(USER_SEEN, "UPDATE users SET last_auth_us = $2 WHERE id = $1"),
+    SQL(USER_LIST_OF_GROUP,
+        "SELECT " USER_COLUMNS_OF("u.") " FROM group_members m JOIN users u"
+                                        "  ON u.id = m.user_id"
+                                        " WHERE m.group_id = $1 ORDER BY u.id"),
+    SQL(USER_CLASH, "SELECT username FROM users"
+                    " WHERE id <> $1 AND (lower(username) = lower($2)"
+                    "  OR lower(display_name) = lower($2)) LIMIT 1"),
+    SQL(USER_ADMINS, "SELECT COUNT(*) FROM users WHERE is_admin AND is_active"),
+    SQL(USER_ROLE_ADMINS,
+        "SELECT COUNT(*) FROM users u WHERE u.is_active AND (u.is_admin OR"
+        "  EXISTS (SELECT 1 FROM role_assignments a WHERE a.user_id = u.id"
+        "    AND a.group_id = 0 AND a.workspace_id = 0 AND a.role_id = 1)"
+        "  OR EXISTS (SELECT 1 FROM group_members m JOIN role_assignments a"
+        "    ON a.user_id = 0 AND a.group_id = m.group_id"
+        "    WHERE m.user_id = u.id AND a.workspace_id = 0 AND a.role_id = 1))"),
 };
 const struct sql_table user_sql_table = SQL_TABLE(user_sql);
 
@@ -51,10 +71,10 @@ const struct field user_fields[] = {
     FIELD(BOOL, user, is_remote, "a remote user"),
     FIELD(I64, user, modified_us, "when it was last changed"),
     FIELD(I64, user, last_auth_us, "when it last logged in"),
-    FIELD(I64, user, agent_uid, "user number of its tasks"),
-    FIELD(I64, user, agent_gid, "group number of its tasks"),
-    FIELD(STR, user, agent_user, "user name of its tasks"),
-    FIELD(STR, user, agent_group, "group name of its tasks"),
+    FIELD(I64, user, agent_uid, "the number of its Unix user"),
+    FIELD(I64, user, agent_gid, "the number of its Unix group"),
+    FIELD(STR, user, agent_user, "the name of its Unix user"),
+    FIELD(STR, user, agent_group, "the name of its Unix group"),
     FIELD_END,
 };
 
@@ -147,4 +167,51 @@ det_status store_user_list(struct db *db, struct arena *mem, struct user **ret_r
     *ret_rows = rows.at;
     *ret_count = rows.count;
     return st;
+}
+
+det_status store_user_list_of_group(struct db *db, int64_t group_id, struct arena *mem,
+                                    struct user **ret_rows, uint32_t *ret_count,
+                                    struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &user_sql[USER_LIST_OF_GROUP], err);
+    struct row_list rows = {0};
+    det_status st;
+
+    db_bind_i64(&q, group_id);
+    st = rows_get(&q, user_fields, sizeof(**ret_rows), mem, &rows);
+    *ret_rows = rows.at;
+    *ret_count = rows.count;
+    return st;
+}
+
+det_status store_user_clash(struct db *db, int64_t id, const char *name,
+                            struct arena *mem, const char **ret_username,
+                            struct err *err)
+{
+    CLEANUP(db_query_done) struct db_query q = db_query(db, &user_sql[USER_CLASH], err);
+    const char *username = NULL;
+
+    db_bind_i64(&q, id);
+    db_bind_str(&q, name);
+    if (db_next(&q))
+        username = db_col_str(&q, mem);
+    if (!q.status)
+        *ret_username = username;
+    return q.status;
+}
+
+det_status store_user_count_admins(struct db *db, bool is_rbac, int64_t *ret_count,
+                                   struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q =
+        db_query(db, &user_sql[is_rbac ? USER_ROLE_ADMINS : USER_ADMINS], err);
+    int64_t count = 0;
+
+    if (db_next(&q))
+        count = db_col_i64(&q);
+    if (!q.status)
+        *ret_count = count;
+    return q.status;
 }

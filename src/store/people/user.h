@@ -42,5 +42,17 @@ det_status store_user_named(struct db *db, const char *username, struct arena *m
                             struct user *ret_row, struct err *err);
 det_status store_user_list(struct db *db, struct arena *mem, struct user **ret_rows,
                            uint32_t *ret_count, struct err *err);
+/* The members of a group. */
+det_status store_user_list_of_group(struct db *db, int64_t group_id, struct arena *mem,
+                                    struct user **ret_rows, uint32_t *ret_count,
+                                    struct err *err);
+/* Another user than `id` whose name or display name is `name`, in any case; NULL: none. */
+det_status store_user_clash(struct db *db, int64_t id, const char *name,
+                            struct arena *mem, const char **ret_username,
+                            struct err *err);
+/* How many active users administer the cluster: by their flag, or in mode rbac also by the
+ * role ClusterAdmin. */
+det_status store_user_count_admins(struct db *db, bool is_rbac, int64_t *ret_count,
+                                   struct err *err);
 
 #endif

@@ -113,7 +113,12 @@ det_status api_get_master(struct request *req)
     jw_str(w, "externalLoginUri", "");
     jw_str(w, "externalLogoutUri", "");
     jw_str(w, "branding", "determined");
-    jw_bool(w, "rbacEnabled", false);
+    jw_bool(
+        w, "rbacEnabled",
+        req->master->is_rbac ||
+            json_bool(json_path(req->master->config, "security.authz.rbac_ui_enabled"),
+                      false));
+    jw_str(w, "authzType", req->master->is_rbac ? "rbac" : "basic");
     jw_str(w, "product", "PRODUCT_UNSPECIFIED");
     jw_bool(w, "userManagementEnabled", true);
     jw_bool(w, "strictJobQueueControl", false);

@@ -5,23 +5,24 @@
 
 #include "base/log.h"
 #include "master/api/api.h"
-#include "master/api/listing.h"
 #include "master/api/people/agent_user.h"
 #include "master/api/people/signin_password.h"
+#include "master/api/people/user_rules.h"
 #include "master/api/render.h"
 #include "master/request/auth.h"
 #include "master/request/client_address.h"
 #include "master/request/error_body.h"
 #include "master/request/login_limit.h"
 #include "master/request/password.h"
-#include "store/page.h"
+#include "store/people/access_token.h"
+#include "store/people/grants.h"
+#include "store/people/role_assignment.h"
 #include "store/people/session.h"
 #include "store/people/user.h"
 #include "store/store.h"
 #include "wire/bodies.h"
-#include "wire/queries.h"
 
-enum { SESSION_DAYS = 7, COOKIE_SIZE = 256 };
+enum { SESSION_DAYS = 7, COOKIE_SIZE = 256, USER_NAME_LEAST = 2 };
 
 /* ---- sessions -------------------------------------------------------------------- */
 
@@ -81,15 +82,26 @@ static void set_cookie(struct request *req, const char *token, int seconds)
     request_header(req, "Set-Cookie", value);
 }
 
-static void render_rights(struct request *req, bool is_admin)
+/* Whether the WebUI shows what administrators may do.  The master decides by itself. */
+static det_status render_rights(struct request *req, const struct user *user)
 {
+    struct grants grants = {0};
+    bool is_admin = user->is_admin;
+    det_status st = DET_OK;
+
+    if (req->master->is_rbac) {
+        st = store_grants_of(req->db, user->id, &req->mem, &grants, req->err);
+        is_admin = is_admin || grants_allow(&grants, PERMISSION_ADMINISTRATE_USER, 0);
+    }
     jw_bool(&req->w, "mayAdminister",
             !req->master->is_read_only && !req->caller.allocation_id && is_admin);
+    return st;
 }
 
 static det_status login_done(struct request *req)
 {
     struct login_state *login = req->state;
+    det_status st;
     const char *token = auth_token(req->master->auth, TOKEN_SESSION, login->session.id,
                                    login->nonce, &req->mem);
 
@@ -99,9 +111,9 @@ static det_status login_done(struct request *req)
     jw_object(&req->w, NULL);
     jw_str(&req->w, "token", token);
     render_user(&req->w, "user", &login->user);
-    render_rights(req, login->user.is_admin);
+    st = render_rights(req, &login->user);
     jw_end_object(&req->w);
-    return DET_OK;
+    return st;
 }
 
 /* Never the password; control characters in the name must not make lines of their own. */
@@ -285,8 +297,7 @@ det_status users_render_caller(struct request *req)
     if (st)
         return st;
     render_user(&req->w, "user", &user);
-    render_rights(req, req->caller.is_admin);
-    return DET_OK;
+    return render_rights(req, &user);
 }
 
 det_status api_get_me(struct request *req)
@@ -297,6 +308,11 @@ det_status api_get_me(struct request *req)
     st = users_render_caller(req);
     jw_end_object(&req->w);
     return st;
+}
+
+det_status api_get_auth_user(struct request *req)
+{
+    return api_get_me(req);
 }
 
 det_status api_get_user(struct request *req)
@@ -313,42 +329,6 @@ det_status api_get_user_by_name(struct request *req)
     det_status st = store_user_named(req->db, req->arg[0], &req->mem, &user, req->err);
 
     return st ? st : reply_user(req, user.id);
-}
-
-static bool is_wanted(const struct users_query *query, const struct user *user)
-{
-    if (query->has_active && query->active != user->is_active)
-        return false;
-    if (query->has_admin && query->admin != user->is_admin)
-        return false;
-    return !query->name || strcasestr(user->username, query->name);
-}
-
-det_status api_list_users(struct request *req)
-{
-    const struct users_query *query = req->query;
-    struct page page = {.offset = query->offset, .limit = query->limit};
-    struct user *users;
-    uint32_t count = 0;
-    int64_t total = 0;
-    det_status st = store_user_list(req->db, &req->mem, &users, &count, req->err);
-
-    for (uint32_t i = 0; !st && i < count; i++)
-        if (is_wanted(query, &users[i]))
-            users[total++] = users[i];
-    if (!st)
-        st = listing_cut_page(&page, total, req->err);
-    if (st)
-        return st;
-    jw_object(&req->w, NULL);
-    jw_array(&req->w, "users");
-    for (int64_t i = page.start; i < page.end; i++)
-        render_user(&req->w, NULL,
-                    &users[listing_is_descending(query->order_by) ? total - 1 - i : i]);
-    jw_end_array(&req->w);
-    render_page(&req->w, &page);
-    jw_end_object(&req->w);
-    return DET_OK;
 }
 
 /* ---- changing -------------------------------------------------------------------- */
@@ -376,10 +356,16 @@ static det_status reply_changed(struct request *req)
 
 static det_status add_user(struct write_job *job, struct db *db, struct err *err)
 {
-    struct user_state *state = REQUEST_OF(job)->state;
+    struct request *req = REQUEST_OF(job);
+    struct user_state *state = req->state;
+    det_status st = user_check_names(db, &state->user, true, true, &req->mem, err);
 
     state->user.password = state->sealed;
-    return store_user_add(db, &state->user, &state->user.id, err);
+    if (!st)
+        st = store_user_add(db, &state->user, &state->user.id, err);
+    if (!st && state->user.is_admin)
+        st = store_role_follow_admin(db, state->user.id, true, err);
+    return st;
 }
 
 static void apply_change(struct user *user, const struct user_state *state)
@@ -394,6 +380,10 @@ static void apply_change(struct user *user, const struct user_state *state)
         user->is_admin = change->admin;
     if (change->has_active)
         user->is_active = change->active;
+    if (change->has_remote && change->remote != user->is_remote) {
+        user->is_remote = change->remote;
+        user->password = NULL; /* blank, unless the call brings one */
+    }
     if (state->hash)
         user->password = state->sealed;
     if (agent_user_is_given(change->agent_user_group)) {
@@ -404,28 +394,71 @@ static void apply_change(struct user *user, const struct user_state *state)
     }
 }
 
+/* What the user may become.  `before` is the row as it was. */
+static det_status check_change(struct request *req, struct db *db,
+                               const struct user *before, const struct user *user,
+                               struct err *err)
+{
+    const struct user_state *state = req->state;
+    const struct patch_user_body *change = &state->change;
+    bool becomes_usable = (change->has_active && user->is_active) ||
+                          (before->is_remote && !user->is_remote);
+
+    if (user->is_remote && (change->has_password || change->username))
+        return err_set(err, DET_INVALID,
+                       "cannot set %s of remote user '%s'; another service manages it",
+                       change->has_password ? "the password" : "the name",
+                       before->username);
+    if (becomes_usable && !user->password && !user->is_remote &&
+        !req->master->is_loopback)
+        return err_set(err, DET_STATE, "user '%s' has no password yet; set one first",
+                       user->username);
+    return user_check_names(db, user, change->username != NULL,
+                            change->display_name != NULL, &req->mem, err);
+}
+
+/* What ends with the change: sessions, and with deactivation access tokens too. */
+static det_status end_sessions(const struct user_state *state, struct db *db,
+                               const struct user *user, struct err *err)
+{
+    const struct patch_user_body *change = &state->change;
+    bool is_off = change->has_active && !change->active;
+    det_status st = DET_OK;
+
+    if (state->hash || is_off || (change->has_remote && change->remote))
+        st = store_sessions_drop_of(db, user->id, err);
+    if (!st && is_off)
+        st = store_access_tokens_revoke_of(db, user->id, err);
+    return st;
+}
+
 /* Changes the current row: another call may have changed it meanwhile. */
 static det_status put_user(struct write_job *job, struct db *db, struct err *err)
 {
     struct request *req = REQUEST_OF(job);
     struct user_state *state = req->state;
-    const struct patch_user_body *change = &state->change;
-    bool ends_sessions = state->hash || (change->has_active && !change->active);
+    struct admin_count admins;
+    struct user before;
     struct user user;
-    det_status st = store_user_get(db, state->id, &req->mem, &user, err);
+    det_status st = store_user_get(db, state->id, &req->mem, &before, err);
 
+    if (!st)
+        st = admin_count_begin(req, db, &admins, err);
     if (st)
         return st;
+    user = before;
     apply_change(&user, state);
-    if (change->has_active && user.is_active && !user.password &&
-        !req->master->is_loopback)
-        return err_set(err, DET_STATE, "user '%s' has no password yet; set one first",
-                       user.username);
+    st = check_change(req, db, &before, &user, err);
     user.modified_us = master_now_us(req->master);
+    if (!st)
+        st = store_user_put(db, &user, err);
+    if (!st && state->change.has_admin)
+        st = store_role_follow_admin(db, user.id, user.is_admin, err);
+    if (!st)
+        st = end_sessions(state, db, &user, err);
+    if (!st)
+        st = admin_count_check(db, &admins, err);
     state->user = user;
-    st = store_user_put(db, &user, err);
-    if (!st && ends_sessions)
-        st = store_sessions_drop_of(db, state->id, err);
     return st;
 }
 
@@ -442,15 +475,17 @@ static det_status seal_and_write(struct request *req)
     return request_write(req, state->id ? put_user : add_user, reply_changed);
 }
 
-static det_status check_name(const char *name, struct err *err)
+/* Trims the names that are given. */
+static det_status check_names(struct request *req, const char **username,
+                              const char **display_name)
 {
-    size_t len = name ? strlen(name) : 0;
+    det_status st = DET_OK;
 
-    if (!len || len > 64 || strpbrk(name, " \t\r\n/"))
-        return err_set(
-            err, DET_INVALID,
-            "a user name must have 1 to 64 characters, no spaces and no '/'");
-    return DET_OK;
+    if (*username)
+        st = user_name_check("user", USER_NAME_LEAST, username, &req->mem, req->err);
+    if (!st && *display_name)
+        st = user_name_check("display", 0, display_name, &req->mem, req->err);
+    return st;
 }
 
 /* A client's hash hides the length of the password: clients check it.  Blank passwords are
@@ -480,10 +515,8 @@ det_status api_create_user(struct request *req)
 {
     const struct create_user_body *body = req->body;
     struct user_state *state = arena_new(&req->mem, struct user_state);
-    det_status st = check_name(body->user.username, req->err);
+    det_status st;
 
-    if (st)
-        return st;
     if (!state)
         return DET_NOMEM;
     state->user = (struct user){
@@ -494,9 +527,12 @@ det_status api_create_user(struct request *req)
         .is_remote = body->user.remote,
     };
     state->user.modified_us = master_now_us(req->master);
-    if (agent_user_is_given(body->user.agent_user_group))
+    st = check_names(req, &state->user.username, &state->user.display_name);
+    if (!st && agent_user_is_given(body->user.agent_user_group))
         st = agent_user_read(body->user.agent_user_group, &state->user, req->err);
-    if (!st)
+    if (!st && body->user.remote && body->password && *body->password)
+        st = err_set(req->err, DET_INVALID, "cannot set password for remote user");
+    if (!st && !body->user.remote)
         st = hash_password(req, state, body->password, body->is_hashed);
     if (st)
         return st;
@@ -508,23 +544,18 @@ static det_status patch_user(struct request *req, int64_t id,
                              const struct patch_user_body *body)
 {
     struct user_state *state = arena_new(&req->mem, struct user_state);
-    det_status st = DET_OK;
+    det_status st;
 
-    if (body->username)
-        st = check_name(body->username, req->err);
-    if (!st && !state)
-        st = DET_NOMEM;
-    if (!st)
-        st = store_user_get(req->db, id, &req->mem, &state->user, req->err);
-    if (st)
-        return st;
+    if (!state)
+        return DET_NOMEM;
+    st = store_user_get(req->db, id, &req->mem, &state->user, req->err);
     state->id = id;
     state->change = *body;
-    if (agent_user_is_given(body->agent_user_group))
+    if (!st)
+        st = check_names(req, &state->change.username, &state->change.display_name);
+    if (!st && agent_user_is_given(body->agent_user_group))
         st = agent_user_read(body->agent_user_group, &state->agent, req->err);
-    if (st)
-        return st;
-    if (body->has_password)
+    if (!st && body->has_password)
         st = hash_password(req, state, body->password, body->is_hashed);
     if (st)
         return st;

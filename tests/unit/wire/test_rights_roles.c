@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_rights_roles.c - nobody gives more than the giver has; own tokens; mode basic. */
+#include "model/permission.h"
+#include "tests/support/test.h"
+#include "wire/rights.h"
+
+#define BIT(name) (UINT64_C(1) << PERMISSION_##name)
+
+static struct caller with_grants(const struct grants *grants)
+{
+    return (struct caller){.kind = CALLER_USER, .user_id = 7, .grants = grants};
+}
+
+TEST(a_role_is_given_only_by_somebody_who_may_do_all_of_it)
+{
+    const struct grant grant = {.workspace_id = 3,
+                                .mask = BIT(ASSIGN_ROLES) | BIT(VIEW_WORKSPACE)};
+    const struct grants grants = {
+        .cluster = BIT(VIEW_PROJECT), .grant = &grant, .count = 1};
+    struct caller caller = with_grants(&grants);
+
+    CHECK(rights_may_give(&caller, BIT(VIEW_WORKSPACE), 3));
+    CHECK(rights_may_give(&caller, BIT(VIEW_WORKSPACE) | BIT(VIEW_PROJECT), 3));
+    CHECK(!rights_may_give(&caller, BIT(VIEW_WORKSPACE) | BIT(UPDATE_WORKSPACE), 3));
+    CHECK(!rights_may_give(&caller, BIT(VIEW_WORKSPACE), 4));
+    CHECK(!rights_may_give(&caller, BIT(VIEW_WORKSPACE), 0));
+    CHECK(rights_may_give(&caller, BIT(VIEW_PROJECT), 0));
+    CHECK(!rights_may_give(&caller, role_find(ROLE_WORKSPACE_ADMIN)->mask, 3));
+}
+
+TEST(in_mode_basic_administrators_give_all_roles_and_others_none)
+{
+    struct caller caller = with_grants(NULL);
+
+    CHECK(!rights_may_give(&caller, BIT(VIEW_WORKSPACE), 3));
+    caller.is_admin = true;
+    CHECK(rights_may_give(&caller, role_find(ROLE_CLUSTER_ADMIN)->mask, 0));
+}
+
+TEST(the_rights_on_own_tokens_have_their_own_names)
+{
+    const struct grants grants = {.cluster = BIT(CREATE_TOKEN) | BIT(UPDATE_TOKEN)};
+    struct caller caller = with_grants(&grants);
+    struct rights_object own = {.kind = ROUTE_OBJECT_user, .owner_id = 7};
+    struct rights_object other = {.kind = ROUTE_OBJECT_user, .owner_id = 8};
+    struct rights_object own_token = {.kind = ROUTE_OBJECT_token, .owner_id = 7};
+    struct rights_object other_token = {.kind = ROUTE_OBJECT_token, .owner_id = 8};
+    const struct route *create = &routes[ROUTE_ID_create_token];
+    const struct route *patch = &routes[ROUTE_ID_patch_token];
+
+    CHECK_EQ(rights_decide(create, &caller, &own), RIGHTS_ALLOWED);
+    CHECK_EQ(rights_decide(create, &caller, &other), RIGHTS_FORBIDDEN);
+    CHECK_EQ(rights_decide(patch, &caller, &own_token), RIGHTS_ALLOWED);
+    CHECK_EQ(rights_decide(patch, &caller, &other_token), RIGHTS_FORBIDDEN);
+}
+
+TEST(the_route_table_says_who_has_a_permission_in_mode_basic)
+{
+    CHECK_EQ(rights_in_basic(PERMISSION_VIEW_EXPERIMENT_METADATA), RIGHTS_OF_ALL);
+    CHECK_EQ(rights_in_basic(PERMISSION_DELETE_EXPERIMENT), RIGHTS_OF_OWNER);
+    CHECK_EQ(rights_in_basic(PERMISSION_ADMINISTRATE_USER), RIGHTS_OF_ADMINS);
+    CHECK_EQ(rights_in_basic(PERMISSION_ADMINISTRATE_OAUTH), RIGHTS_NOT_USED);
+}
