@@ -7,6 +7,7 @@
 
 #include "base/memory/arena.h"
 #include "master/signin/identity.h"
+#include "store/people/role_assignment.h"
 #include "store/people/subject.h"
 #include "store/people/user.h"
 
@@ -111,7 +112,10 @@ static det_status update_user(struct db *db, const struct identity *identity,
                user->display_name == before.display_name))
         return st;
     user->modified_us = now_us;
-    return store_user_put(db, user, err);
+    st = store_user_put(db, user, err);
+    if (!st && user->is_admin != before.is_admin)
+        st = store_role_follow_admin(db, user->id, user->is_admin, err);
+    return st;
 }
 
 det_status account_write(struct db *db, const struct identity *identity, int64_t now_us,

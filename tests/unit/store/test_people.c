@@ -161,7 +161,9 @@ TEST(a_role_is_assigned_once_and_listed_by_what_it_concerns)
     CHECK_OK(store_role_assign_creator(w.db, 3, 8, &test_err));
     assign(&w, 4, 0, 2, 3);
     assign(&w, 4, 0, 2, 0);
-    CHECK_OK(db_exec(w.db, "INSERT INTO group_members VALUES (2, 8)", &test_err));
+    CHECK_OK(db_exec(w.db,
+                     "INSERT INTO group_members (group_id, user_id) VALUES (2, 8)",
+                     &test_err));
     CHECK_OK(store_role_list(w.db, ROLES_OF_USER, 8, &w.mem, &rows, &count, &test_err));
     CHECK_EQ(count, 3);
     CHECK_EQ(rows[0].role_id, ROLE_WORKSPACE_ADMIN);
@@ -196,7 +198,9 @@ TEST(administrators_are_counted_by_the_flag_or_by_the_role)
     CHECK_EQ(count, 1);
     CHECK_OK(store_user_count_admins(w.db, true, &count, &test_err));
     CHECK_EQ(count, 1);
-    CHECK_OK(db_exec(w.db, "INSERT INTO group_members VALUES (2, 2)", &test_err));
+    CHECK_OK(db_exec(w.db,
+                     "INSERT INTO group_members (group_id, user_id) VALUES (2, 2)",
+                     &test_err));
     CHECK_EQ(bob, 2);
     assign(&w, ROLE_CLUSTER_ADMIN, 0, 2, 0);
     assign(&w, ROLE_CLUSTER_ADMIN, bob, 0, 0);
