@@ -195,7 +195,7 @@ static const struct config_key keys[] = {
     KEY(KEY_STR, "security.authz.type", .def = "\"basic\"",
         .words = WORDS("basic", "rbac"), .help = "how permissions are granted"),
     KEY(KEY_BOOL, "security.authz.rbac_ui_enabled", .def = "false",
-        .flags = KEY_IGNORED, .help = "show roles in the WebUI"),
+        .help = "clients show roles in mode basic too"),
     KEY(KEY_MAP, "security.token", .def = "{}", .help = "access tokens"),
     KEY(KEY_INT, "security.token.max_lifespan_days", .def = "30",
         .bounds = AT_LEAST(-1), .help = "longest lifetime in days; -1: no limit"),
