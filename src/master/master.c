@@ -25,7 +25,6 @@
 #include "master/request/auth.h"
 #include "master/request/client_address.h"
 #include "master/request/dispatch.h"
-#include "master/api/people/login_limit.h"
 #include "master/request/origin_guard.h"
 #include "master/request/password.h"
 #include "master/request/waits.h"
