@@ -135,6 +135,7 @@ TEST(no_secret_is_ever_in_it)
              NOBODY),
         POST("by its own call", "/api/v1/users/2/password", "'Third-Word-4'", 200, NULL,
              ADMIN),
+        POST("access", "/api/v1/tokens", "{'userId': 2}", 200, "token?", ADMIN),
         POST("user", "/api/v1/users",
              "{'user': {'username': 'ann', 'Fifth-Word-5': 1}, 'Sixth-Word-6': 1,"
              " 'password': 'Seventh-Word-7'}",
@@ -154,6 +155,8 @@ TEST(no_secret_is_ever_in_it)
     CHECK_NULL(strstr(reply.text, "-Word-"));
     CHECK_NULL(strstr(reply.text, hash));
     CHECK_NULL(strstr(reply.text, token));
+    CHECK_HAS(reply.text, "create_token");
+    CHECK_NULL(strstr(reply.text, bed_get(bed, "access.token")));
     CHECK_NULL(strstr(reply.text, strchr(token, '.') + 1));
 }
 

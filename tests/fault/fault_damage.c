@@ -92,7 +92,7 @@ TEST(a_flipped_bit_in_the_database_breaks_nothing_else)
 
     bed_fill(&bed);
     read_file(bed.io, "/data/det.db", &whole);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 100; i++) {
         size_t at = (size_t)rng64_below(&rng, whole.len);
 
         /* Whole pages too: most bits lie in what is never read. */

@@ -167,7 +167,7 @@ static const struct config_key keys[] = {
     KEY(KEY_BOOL, "enable_cors", .def = "false",
         .help = "allow web pages of other hosts to call the API"),
     KEY(KEY_LIST, "trusted_proxies", .def = "[]",
-        .help = "proxies whose X-Forwarded-For is believed: addresses or 10.0.0.0/8"),
+        .help = "proxies whose X-Forwarded-For is believed"),
     KEY(KEY_STR, "trusted_proxies[]", .help = "an address, or a range of them"),
     KEY(KEY_MAP, "security", .def = "{}", .help = "users, keys and permissions"),
     KEY(KEY_MAP, "security.default_task", .def = "{}",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "master/request/login_limit.h"
+#include "master/api/people/login_limit.h"
 
 #include <stdio.h>
 

@@ -200,7 +200,9 @@ TEST(every_order_is_that_of_the_database_and_pages_meet)
     struct shop shop;
 
     shop_init(&shop);
-    write_sql(&shop, "INSERT INTO users VALUES (1, 'zoe', NULL, '', 0, 1, 0, 0, 0),"
+    write_sql(&shop, "INSERT INTO users (id, username, password, display_name, "
+                     "is_admin, is_active, is_remote, modified_us, last_auth_us) "
+                     "VALUES (1, 'zoe', NULL, '', 0, 1, 0, 0, 0),"
                      " (2, 'adam', NULL, '', 0, 1, 0, 0, 0)");
     add_many(&shop, 120);
     for (size_t i = 0; i < ARRAY_LEN(orders) * 2; i++) {
@@ -294,7 +296,9 @@ static void add_states(struct shop *shop)
     write_sql(shop, "UPDATE experiments SET state = 'ACTIVE' WHERE id < 3;"
                     "UPDATE experiments SET state = 'PAUSED', resource_pool = 'gpu',"
                     " searcher_type = 'random', owner_id = 2 WHERE id = 3;"
-                    "INSERT INTO users VALUES (1, 'zoe', NULL, '', 0, 1, 0, 0, 0),"
+                    "INSERT INTO users (id, username, password, display_name, "
+                    "is_admin, is_active, is_remote, modified_us, last_auth_us) VALUES "
+                    "(1, 'zoe', NULL, '', 0, 1, 0, 0, 0),"
                     " (2, 'adam', NULL, '', 0, 1, 0, 0, 0)");
 }
 

@@ -78,7 +78,7 @@ det_status api_get_openapi(struct request *req)
 static det_status render_blank_users(struct request *req)
 {
     static const char *const names[] = {"determined", "admin"};
-    bool may_use = auth_peer_is_owner(req->x);
+    bool may_use = req->master->is_loopback && auth_peer_is_owner(req->x);
 
     jw_array(&req->w, "usersWithoutPassword");
     for (size_t i = 0; may_use && i < ARRAY_LEN(names); i++) {

@@ -16,8 +16,8 @@
  * after QUIET_US, with the process, and when the tables are full: the least failures first.
  *
  * The module has no clock and no I/O; every call takes the time.  Any thread may call. */
-#ifndef MASTER_REQUEST_LOGIN_LIMIT_H
-#define MASTER_REQUEST_LOGIN_LIMIT_H
+#ifndef MASTER_API_PEOPLE_LOGIN_LIMIT_H
+#define MASTER_API_PEOPLE_LOGIN_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

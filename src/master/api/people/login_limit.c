@@ -5,7 +5,7 @@
  * with another.  A row may be in one of WAYS places; if all are taken, the one with the
  * least failures, and of those the oldest, gives way.  So a flood of names does not wash out
  * the count of the one that is attacked. */
-#include "master/request/login_limit.h"
+#include "master/api/people/login_limit.h"
 
 #include <sodium.h>
 #include <string.h>
