@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sign-in through an OpenID Connect provider: a real one, one that lies, and one that is down.
 . "$(dirname "$0")/lib.sh"
-need curl jq
+need curl jq sqlite3
 need_signin
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
@@ -80,6 +80,7 @@ PROVIDERS="$PROVIDERS $!"
 until_true test -s port
 LIAR=http://127.0.0.1:$(cat port)
 config "$LIAR" false
+sqlite3 "$DATA/det.db" "INSERT INTO user_groups (id, name) VALUES (71, 'ml'), (72, 'ops'), (73, 'given here')"
 platform --config master.yaml
 AFTER=$(users)
 sign_in() { # JAR LIES: prints the status of the callback
@@ -94,6 +95,13 @@ ok '... with a sentence' grep -q "there is no user &#39;liam&#39; on this master
 curl -s -o /dev/null -H "Authorization: Bearer $(login admin)" "$US/api/v1/users" -d '{"user":{"username":"liam","remote":true,"active":true}}'
 AFTER=$(users)
 same 'a remote user who was added signs in' '302 liam' "$(sign_in liam '{}'; printf ' '; me liam)"
+groups() { sqlite3 "$DATA/det.db" "SELECT group_concat(name) FROM (SELECT name FROM group_members m JOIN user_groups g ON g.id = m.group_id JOIN users u ON u.id = m.user_id WHERE username = 'liam' ORDER BY name)"; }
+same 'his groups become memberships' ml "$(groups)"
+sqlite3 "$DATA/det.db" "INSERT INTO group_members (group_id, user_id) SELECT 73, id FROM users WHERE username = 'liam'"
+sign_in liam '{"claims": {"groups": ["ops", "unknown"]}}' >/dev/null
+same 'new ones replace them; those given here stay' 'given here,ops' "$(groups)"
+sign_in liam '{"claims": {"groups": []}}' >/dev/null
+same 'without groups he has only those' 'given here' "$(groups)"
 same 'ES256 serves, too' 302 "$(sign_in liam '{"key": "ec"}')"
 same 'the group of administrators decides' 302 "$(sign_in liam '{"claims": {"groups": ["ml", "chiefs"]}}')"
 same '... for him' true "$(users | jq '.[] | select(.[0] == "liam")[2]')"

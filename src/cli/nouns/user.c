@@ -14,9 +14,9 @@
 #include "cli/frame/connect.h"
 #include "cli/frame/options.h"
 #include "cli/frame/prompt.h"
-#include "cli/nouns/user_signin.h"
 #include "cli/output/format.h"
 #include "cli/output/table.h"
+#include "cli/signin/user_signin.h"
 #include "data/json/json.h"
 #include "libdet/client/auth.h"
 

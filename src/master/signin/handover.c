@@ -280,14 +280,12 @@ det_status handovers_decide(struct handovers *handovers, const char *user_code,
 
 det_status handovers_redeem(struct handovers *handovers, const char *code,
                             const char *verifier, int64_t now_us,
-                            enum handover_state *ret_state, int64_t *ret_user_id,
-                            char ret_user_code[HANDOVER_USER_CODE_TEXT],
-                            struct err *err)
+                            struct handover_result *ret_result, struct err *err)
 {
     char challenge[FLOW_SECRET_TEXT];
     char given[HANDOVER_CODE_TEXT] = "";
+    struct handover found = {0};
     struct handover *handover;
-    int64_t user_id = 0;
     bool fits = false;
 
     flow_challenge(verifier, challenge);
@@ -296,19 +294,20 @@ det_status handovers_redeem(struct handovers *handovers, const char *code,
     lock_take(&handovers->lock);
     handover = *given ? find_by_code(handovers, given, now_us) : NULL;
     if (handover) {
-        fits = !sodium_memcmp(handover->challenge, challenge, FLOW_SECRET_TEXT);
-        user_id = handover->user_id;
-        memcpy(ret_user_code, handover->device.user_code, HANDOVER_USER_CODE_TEXT);
-        if (!fits || user_id)
+        found = *handover;
+        fits = !sodium_memcmp(found.challenge, challenge, FLOW_SECRET_TEXT);
+        if (!fits || found.user_id)
             *handover = (struct handover){0};
     }
     lock_give(&handovers->lock);
-    if (!handover || !fits)
+    if (!fits)
         return err_set(err, DET_UNAUTHENTICATED,
                        "this code is unknown, used or expired; begin again");
-    if (user_id == REFUSED)
+    if (found.user_id == REFUSED)
         return err_set(err, DET_FORBIDDEN, "the sign-in was refused in the browser");
-    *ret_state = user_id ? HANDOVER_IS_ALLOWED : HANDOVER_WAITS;
-    *ret_user_id = user_id;
+    *ret_result = (struct handover_result){.is_allowed = found.user_id != 0,
+                                           .user_id = found.user_id};
+    memcpy(ret_result->user_code, found.device.user_code,
+           sizeof(ret_result->user_code));
     return DET_OK;
 }

@@ -62,14 +62,15 @@ det_status handovers_find_device(struct handovers *handovers, const char *user_c
 det_status handovers_decide(struct handovers *handovers, const char *user_code,
                             int64_t user_id, int64_t now_us, struct err *err);
 
-enum handover_state { HANDOVER_WAITS, HANDOVER_IS_ALLOWED };
-/* Redeems a code.  HANDOVER_WAITS: nobody has decided yet; ret_user_code is set.
- * DET_UNAUTHENTICATED: unknown, used, expired, or the wrong verifier; DET_FORBIDDEN:
- * refused by the person. */
+struct handover_result {
+    bool is_allowed; /* false: nobody has decided yet */
+    int64_t user_id;
+    char user_code[HANDOVER_USER_CODE_TEXT]; /* of the device form */
+};
+/* Redeems a code.  DET_UNAUTHENTICATED: unknown, used, expired, or the wrong verifier;
+ * DET_FORBIDDEN: refused by the person. */
 det_status handovers_redeem(struct handovers *handovers, const char *code,
                             const char *verifier, int64_t now_us,
-                            enum handover_state *ret_state, int64_t *ret_user_id,
-                            char ret_user_code[HANDOVER_USER_CODE_TEXT],
-                            struct err *err);
+                            struct handover_result *ret_result, struct err *err);
 
 #endif

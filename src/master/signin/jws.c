@@ -7,10 +7,6 @@
  * Nothing of the payload is returned before the signature over it was verified. */
 #include "master/signin/jws.h"
 
-#include <dlfcn.h>
-#include <gnutls/abstract.h>
-#include <gnutls/crypto.h>
-#include <gnutls/gnutls.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -21,67 +17,15 @@
 #include "base/memory/buf.h"
 #include "data/base64.h"
 #include "data/json/json.h"
-
-#define GNUTLS_LIBRARY "libgnutls.so.30"
+#include "net/tls/gnutls.h"
 
 enum { RSA_LEAST = 256, RSA_MOST = 1024, EC_BYTES = 32 }; /* bytes of a number */
 
-/* ---- the library ----------------------------------------------------------------- */
-
-#define GNUTLS_FUNCTIONS(X)                                                            \
-    X(pubkey_init)                                                                     \
-    X(pubkey_deinit)                                                                   \
-    X(pubkey_import_rsa_raw)                                                           \
-    X(pubkey_import_ecc_raw)                                                           \
-    X(pubkey_verify_data2)                                                             \
-    X(encode_rs_value)
-
-struct gnutls {
-#define GNUTLS_MEMBER(name) __typeof__(gnutls_##name) *name;
-    GNUTLS_FUNCTIONS(GNUTLS_MEMBER)
-#undef GNUTLS_MEMBER
-    gnutls_free_function *free; /* its own variable: frees what it returned */
-};
-
-static const struct {
-    const char *name;
-    size_t offset;
-} gnutls_symbols[] = {
-#define GNUTLS_SYMBOL(name) {"gnutls_" #name, offsetof(struct gnutls, name)},
-    GNUTLS_FUNCTIONS(GNUTLS_SYMBOL)
-#undef GNUTLS_SYMBOL
-        {"gnutls_free", offsetof(struct gnutls, free)},
-};
-
-static det_status load_gnutls(struct gnutls *gnutls, struct err *err)
-{
-    void *library = dlopen(GNUTLS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-
-    if (!library)
-        return err_set(
-            err, DET_UNSUPPORTED,
-            "sign-in by OpenID Connect needs the package libgnutls30 (%s was "
-            "not found)",
-            GNUTLS_LIBRARY);
-    for (size_t i = 0; i < ARRAY_LEN(gnutls_symbols); i++) {
-        void *symbol = dlsym(library, gnutls_symbols[i].name);
-
-        if (!symbol) {
-            dlclose(library);
-            return err_set(err, DET_UNSUPPORTED, "%s has no %s: it is too old",
-                           GNUTLS_LIBRARY, gnutls_symbols[i].name);
-        }
-        memcpy((char *)gnutls + gnutls_symbols[i].offset, &symbol, sizeof(symbol));
-    }
-    dlclose(library); /* RTLD_NODELETE keeps the code */
-    return DET_OK;
-}
-
 det_status jws_check_library(struct err *err)
 {
-    struct gnutls gnutls;
+    const struct gnutls *gnutls;
 
-    return load_gnutls(&gnutls, err);
+    return gnutls_load(&gnutls, err);
 }
 
 /* ---- algorithms ------------------------------------------------------------------ */
@@ -294,10 +238,10 @@ static det_status split_token(const char *token, struct arena *mem, struct parts
 static det_status verify_parts(const struct parts *parts, const struct json *key_set,
                                struct arena *mem, struct err *err)
 {
-    struct gnutls gnutls;
+    const struct gnutls *gnutls;
     size_t fitting = 0;
     bool opens = false;
-    det_status st = load_gnutls(&gnutls, err);
+    det_status st = gnutls_load(&gnutls, err);
 
     if (st)
         return st;
@@ -305,7 +249,7 @@ static det_status verify_parts(const struct parts *parts, const struct json *key
         if (!key_fits(jwk, parts))
             continue;
         fitting++;
-        opens = opens || opens_with(&gnutls, jwk, parts, mem);
+        opens = opens || opens_with(gnutls, jwk, parts, mem);
     }
     if (!fitting)
         return err_set(err, DET_NOT_FOUND,

@@ -16,7 +16,7 @@
 #include "master/signin/id_token.h"
 #include "master/signin/identity.h"
 #include "master/signin/jws.h"
-#include "net/web_call.h"
+#include "net/web/web_call.h"
 
 #define CACHE_US      INT64_C(3600000000)
 #define KEYS_PAUSE_US INT64_C(30000000)

@@ -20,7 +20,7 @@
 #include "master/signin/flow.h"
 #include "master/signin/handover.h"
 #include "master/signin/oidc.h"
-#include "net/web_call.h"
+#include "net/web/web_call.h"
 
 enum { WAITING_MOST = 64, USED_FLOWS = 1024, SECRET_FILE_MOST = 4096 };
 

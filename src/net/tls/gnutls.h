@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gnutls.h - GnuTLS, opened when TLS is first used.
+/* gnutls.h - GnuTLS, opened when TLS or a signed token is first used.
  *
  * libmicrohttpd brings it along, so a master needs no second TLS library.  Loading it
  * takes milliseconds, which a command that calls http:// must not pay for.  Each function
@@ -53,6 +53,10 @@
     X(pubkey_deinit)                                                                   \
     X(pubkey_import_privkey)                                                           \
     X(pubkey_get_key_id)                                                               \
+    X(pubkey_import_rsa_raw)                                                           \
+    X(pubkey_import_ecc_raw)                                                           \
+    X(pubkey_verify_data2)                                                             \
+    X(encode_rs_value)                                                                 \
     X(x509_crt_init)                                                                   \
     X(x509_crt_deinit)                                                                 \
     X(x509_crt_import)                                                                 \

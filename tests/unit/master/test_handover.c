@@ -13,9 +13,7 @@ static const char verifier[] = "0123456789012345678901234567890123456789abc";
 struct place {
     struct handovers *handovers;
     char challenge[FLOW_SECRET_TEXT];
-    char user_code[HANDOVER_USER_CODE_TEXT];
-    enum handover_state state;
-    int64_t user_id;
+    struct handover_result found;
 };
 
 static struct place place_open(void)
@@ -30,8 +28,7 @@ static struct place place_open(void)
 static det_status redeem(struct place *place, const char *code, const char *with,
                          int64_t now_us)
 {
-    return handovers_redeem(place->handovers, code, with, now_us, &place->state,
-                            &place->user_id, place->user_code, NULL);
+    return handovers_redeem(place->handovers, code, with, now_us, &place->found, NULL);
 }
 
 TEST(a_code_works_once_and_only_with_its_verifier)
@@ -42,8 +39,8 @@ TEST(a_code_works_once_and_only_with_its_verifier)
     CHECK_OK(
         handovers_add_code(place.handovers, 7, place.challenge, 1, code, &test_err));
     CHECK_OK(redeem(&place, code, verifier, 2));
-    CHECK_EQ(place.state, HANDOVER_IS_ALLOWED);
-    CHECK_EQ(place.user_id, 7);
+    CHECK(place.found.is_allowed);
+    CHECK_EQ(place.found.user_id, 7);
     CHECK_EQ(redeem(&place, code, verifier, 3), DET_UNAUTHENTICATED);
 
     CHECK_OK(
@@ -71,7 +68,7 @@ TEST(a_device_waits_for_a_person)
     CHECK_OK(
         handovers_add_device(place.handovers, &device, place.challenge, 1, &test_err));
     CHECK_OK(redeem(&place, device.code, verifier, 2));
-    CHECK_EQ(place.state, HANDOVER_WAITS);
+    CHECK(!place.found.is_allowed);
     for (size_t i = 0; i < sizeof(typed); i++) /* as people type it */
         typed[i] = device.user_code[i] == '-'   ? ' '
                    : device.user_code[i] >= 'A' ? (char)(device.user_code[i] + 32)
@@ -82,7 +79,7 @@ TEST(a_device_waits_for_a_person)
     CHECK_OK(handovers_decide(place.handovers, typed, 7, 2, &test_err));
     CHECK_EQ(handovers_decide(place.handovers, typed, 8, 2, NULL), DET_NOT_FOUND);
     CHECK_OK(redeem(&place, device.code, verifier, 3));
-    CHECK_EQ(place.user_id, 7);
+    CHECK_EQ(place.found.user_id, 7);
     CHECK_EQ(redeem(&place, device.code, verifier, 3), DET_UNAUTHENTICATED);
 
     CHECK_OK(

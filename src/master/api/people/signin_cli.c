@@ -155,35 +155,34 @@ static det_status reply_session(struct request *req)
     return signin_session_reply(req, &state->person, false);
 }
 
+static det_status look_at_code(struct request *req, struct handover_result *ret_result)
+{
+    struct redeem_state *state = req->state;
+
+    return handovers_redeem(handovers_of(req), state->code, state->verifier,
+                            master_now_us(req->master), ret_result, req->err);
+}
+
+/* The mark comes before the second look: a decision in between is not missed.  The first
+ * look only learns for which key to wait. */
 static det_status try_redeem(struct request *req)
 {
     struct redeem_state *state = req->state;
-    char user_code[HANDOVER_USER_CODE_TEXT] = "";
-    enum handover_state handover = HANDOVER_WAITS;
-    const char *key;
-    uint64_t mark;
-    det_status st;
+    struct handover_result found;
+    det_status st = look_at_code(req, &found);
 
-    /* The mark comes before the look: a decision in between is not missed.  The first look
-     * only learns which key that is. */
-    st = handovers_redeem(handovers_of(req), state->code, state->verifier,
-                          master_now_us(req->master), &handover, &state->person.user.id,
-                          user_code, req->err);
-    if (!st && handover == HANDOVER_WAITS) {
-        key = wait_key(req, user_code);
-        if (!key)
-            return DET_NOMEM;
-        mark = waits_mark(req->master->waits, key);
-        st = handovers_redeem(handovers_of(req), state->code, state->verifier,
-                              master_now_us(req->master), &handover,
-                              &state->person.user.id, user_code, req->err);
-        if (!st && handover == HANDOVER_WAITS &&
-            !request_is_due(req, state->deadline_us))
+    if (!st && !found.is_allowed) {
+        const char *key = wait_key(req, found.user_code);
+        uint64_t mark = key ? waits_mark(req->master->waits, key) : 0;
+
+        st = key ? look_at_code(req, &found) : DET_NOMEM;
+        if (!st && !found.is_allowed && !request_is_due(req, state->deadline_us))
             return request_wait(req, key, mark, state->deadline_us, try_redeem);
     }
     if (st)
         return st;
-    if (handover == HANDOVER_IS_ALLOWED)
+    state->person.user.id = found.user_id;
+    if (found.is_allowed)
         return request_write(req, write_session, reply_session);
     jw_object(&req->w, NULL);
     jw_bool(&req->w, "isPending", true);

@@ -7,8 +7,8 @@
  *
  * A call blocks until the reply is complete or its time is over: call it on a lane where
  * waiting is allowed.  Redirects are not followed. */
-#ifndef NET_WEB_CALL_H
-#define NET_WEB_CALL_H
+#ifndef NET_WEB_WEB_CALL_H
+#define NET_WEB_WEB_CALL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

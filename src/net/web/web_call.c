@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* web_call.c - see web_call.h. */
-#include "net/web_call.h"
+#include "net/web/web_call.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>

@@ -7,15 +7,9 @@
  *
  * Either way the code is worth nothing without the verifier, a secret that only this
  * process knows (master/signin/handover.h). */
-#include "cli/nouns/user_signin.h"
+#include "cli/signin/user_signin.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -28,14 +22,12 @@
 #include "data/base64.h"
 #include "data/json/json.h"
 #include "data/sha256.h"
-#include "data/url.h"
 #include "libdet/client/client.h"
+#include "net/web/loopback.h"
 
 enum {
     SECRET_BYTES = 32,
     SIGNIN_S = 300, /* for the person */
-    READ_MS = 5000, /* for one request of the browser */
-    REQUEST_MOST = 8192,
 };
 
 struct secrets {
@@ -121,137 +113,6 @@ static det_status redeem_code(struct cli *cli, const char *code, const char *ver
 
 /* ---- the loopback form ----------------------------------------------------------- */
 
-static det_status open_port(struct cli *cli, int *ret_fd, int *ret_port)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 8) ||
-        getsockname(fd, (struct sockaddr *)&at, &len)) {
-        det_status st =
-            err_errno(cli->err, errno, "cannot listen on a port of this computer");
-
-        if (fd >= 0)
-            close(fd);
-        return st;
-    }
-    *ret_fd = fd;
-    *ret_port = ntohs(at.sin_port);
-    return DET_OK;
-}
-
-/* The head of one request; "" if it did not come. */
-static void read_request(int fd, char text[REQUEST_MOST])
-{
-    size_t len = 0;
-    ssize_t count = 1;
-
-    text[0] = '\0';
-    while (count > 0 && len + 1 < REQUEST_MOST && !strstr(text, "\r\n\r\n")) {
-        struct pollfd one = {.fd = fd, .events = POLLIN};
-
-        count = poll(&one, 1, READ_MS) > 0
-                    ? read(fd, text + len, REQUEST_MOST - 1 - len)
-                    : 0;
-        len += count > 0 ? (size_t)count : 0;
-        text[len] = '\0';
-    }
-}
-
-static void answer_browser(int fd, const char *status, const char *sentence)
-{
-    CLEANUP(buf_done) struct buf out = BUF_INIT;
-
-    buf_printf(&out,
-               "HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\n"
-               "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
-               "Connection: close\r\n\r\n<!doctype html><title>det</title><p>%s</p>\n",
-               status, sentence);
-    if (!out.status) /* if the browser is gone, nobody reads it */
-        (void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
-}
-
-/* The value of a parameter in "GET /?a=b&c=d HTTP/1.1"; NULL: absent. */
-static const char *find_parameter(struct cli *cli, const char *request,
-                                  const char *name)
-{
-    size_t end = strcspn(request + strcspn(request, " ") + 1, " ") + 4;
-    const char *at = strchr(request, '?');
-    size_t len = strlen(name);
-
-    while (at && at < request + end) {
-        at++;
-        if (!strncmp(at, name, len) && at[len] == '=')
-            return url_decode(&cli->mem, at + len + 1, strcspn(at + len + 1, "& \r\n"),
-                              true);
-        at += strcspn(at, "& \r\n");
-        at = *at == '&' ? at : NULL;
-    }
-    return NULL;
-}
-
-/* Other programs of this computer may call, too: only the state that we sent counts. */
-static const char *take_code(struct cli *cli, int fd, const struct secrets *secrets)
-{
-    char request[REQUEST_MOST];
-    const char *state, *code, *error;
-
-    read_request(fd, request);
-    if (strncmp(request, "GET /?", 6)) {
-        answer_browser(fd, "404 Not Found", "There is nothing here.");
-        return NULL;
-    }
-    state = find_parameter(cli, request, "state");
-    code = find_parameter(cli, request, "code");
-    error = find_parameter(cli, request, "error");
-    if (!state || strcmp(state, secrets->state) || (!code && !error)) {
-        answer_browser(fd, "400 Bad Request", "This is not the answer to a sign-in.");
-        return NULL;
-    }
-    answer_browser(fd, "200 OK",
-                   error ? "The sign-in was refused. You can close this window."
-                         : "You are signed in. You can close this window and return to "
-                           "the command line.");
-    return error ? "" : code;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
-static det_status wait_for_code(struct cli *cli, int fd, const struct secrets *secrets,
-                                const char **ret_code)
-{
-    int64_t until_ms = now_ms() + SIGNIN_S * INT64_C(1000);
-    const char *code = NULL;
-
-    while (!code && now_ms() < until_ms) {
-        struct pollfd one = {.fd = fd, .events = POLLIN};
-        int peer;
-
-        if (poll(&one, 1, (int)(until_ms - now_ms())) <= 0)
-            continue;
-        peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-        if (peer < 0)
-            continue;
-        code = take_code(cli, peer, secrets);
-        close(peer);
-    }
-    if (!code)
-        return cli_fail(cli, DET_TIMEOUT, "nobody signed in within %d minutes",
-                        SIGNIN_S / 60);
-    if (!*code)
-        return cli_fail(cli, DET_FORBIDDEN, "the sign-in was refused in the browser");
-    *ret_code = code;
-    return DET_OK;
-}
-
 static det_status check_provider(struct cli *cli, const char *name)
 {
     struct json *info;
@@ -271,24 +132,23 @@ static det_status check_provider(struct cli *cli, const char *name)
 static det_status sign_in_here(struct cli *cli, const char *provider,
                                const struct secrets *secrets)
 {
+    CLEANUP(loopback_done) struct loopback port = {.fd = -1};
     const char *url, *code = NULL;
-    int fd = -1, port = 0;
     det_status st = check_provider(cli, provider);
 
     if (!st)
-        st = open_port(cli, &fd, &port);
+        st = loopback_open(&port, cli->err);
     if (st)
         return st;
     url = arena_printf(&cli->mem, "%s/det/cli-login?port=%d&challenge=%s&state=%s%s%s",
-                       det_client_master(cli->client), port, secrets->challenge,
+                       det_client_master(cli->client), port.port, secrets->challenge,
                        secrets->state, *provider ? "&provider=" : "",
                        *provider ? cli_url(cli, provider) : "");
-    if (url) {
-        cli_note(cli, "Open this page on this computer to sign in:\n%s", url);
-        browser_open(url, NULL);
-    }
-    st = url ? wait_for_code(cli, fd, secrets, &code) : cli_nomem(cli);
-    close(fd);
+    if (!url)
+        return cli_nomem(cli);
+    cli_note(cli, "Open this page on this computer to sign in:\n%s", url);
+    browser_open(url, NULL);
+    st = loopback_wait(&port, secrets->state, SIGNIN_S, &cli->mem, &code, cli->err);
     return st ? st : redeem_code(cli, code, secrets->verifier);
 }
 
