@@ -186,6 +186,10 @@ DET_MASTER_CERT_FILE=$T/ours.crt fails 10 'but clients refuse it' det -m "https:
 says "not for 'localhost' but for master.example.com"
 ok 'unless they expect that name' env DET_MASTER_CERT_FILE="$T/ours.crt" DET_MASTER_CERT_NAME=master.example.com \
     det -m "https://localhost:$(port)" master info
+page() { curl -s -o /dev/null -w '%{http_code}' --cacert ours.crt --resolve "master.example.com:$(port):127.0.0.1" "$@" "https://master.example.com:$(port)/info"; }
+same 'a name of the certificate is a name of the master' 200 "$(page)"
+same 'for its own pages, too' 200 "$(page -H "Origin: https://master.example.com:$(port)")"
+same 'and for no others' 403 "$(page -H 'Host: another.example.com')"
 det stop >/dev/null 2>&1
 
 # ---- without TLS
