@@ -31,7 +31,8 @@ enum {
 struct address {
     struct arena strings;
     struct url url;
-    const char *base; /* scheme, host, port and path */
+    const char *base;      /* scheme, host, port and path */
+    const char *cert_file; /* NULL: the link's */
 };
 
 struct master_link {
@@ -288,14 +289,22 @@ static void drop_client(struct master_link *link)
 }
 
 /* Does everything that can fail; the calling thread only takes the result. */
-det_status master_link_move(struct master_link *link, const char *url, struct err *err)
+det_status master_link_move(struct master_link *link, const char *url,
+                            const char *cert_file, struct err *err)
 {
     struct address *address = NULL;
     const struct address *last;
     det_status status = address_new(url, &address, err);
 
-    if (status)
+    if (!status && cert_file) {
+        address->cert_file = arena_strdup(&address->strings, cert_file);
+        if (!address->cert_file)
+            status = err_default(err, DET_NOMEM);
+    }
+    if (status) {
+        address_free(address);
         return status;
+    }
     lock_take(&link->lock);
     last = link->moved_to ? link->moved_to : link->address;
     if (strcmp(last->base, address->base) != 0) {
@@ -339,7 +348,9 @@ static det_status make_client(struct master_link *link, struct net_client **ret_
 
     if (status)
         return status;
-    trust_from_words(link->cert_file, link->cert_name, &trust);
+    trust_from_words(link->address->cert_file ? link->address->cert_file
+                                              : link->cert_file,
+                     link->cert_name, &trust);
     if (url->is_tls)
         status = net_client_secure(client, &trust, err);
     if (status)

@@ -72,7 +72,9 @@ int64_t master_link_backoff_us(uint32_t failures);
 /* From any thread: later calls go to another address; the current one is
  * interrupted, so its caller repeats it there.  Does nothing if the address is the
  * same. */
-det_status master_link_move(struct master_link *link, const char *url, struct err *err);
+/* `cert_file` is as in master_link_trust(); NULL: as before. */
+det_status master_link_move(struct master_link *link, const char *url,
+                            const char *cert_file, struct err *err);
 
 /* The parts of the master's address; `url` has no trailing slash.  Valid until the
  * link is moved. */

@@ -592,9 +592,9 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
     }
     if (state == TASK_DIR_ALIVE) {
         pass_kill(tasks, entry);
-        pass_master(tasks, entry);
         (void)master_cert_pass(tasks->io, tasks->cert_file, entry->dir, &entry->cert_us,
                                NULL); /* retried at the next look */
+        pass_master(tasks, entry);
         return;
     }
     if (state == TASK_DIR_VANISHED) {

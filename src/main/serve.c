@@ -191,7 +191,7 @@ static det_status close_files(struct serving *s, struct err *err)
  * The mode is corrected here, but the administrator must know. */
 static det_status close_secrets(struct serving *s, struct err *err)
 {
-    static const char *const names[] = {"secret.key", "agent.token"};
+    static const char *const names[] = {"secret.key", "agent.token", "tls/own.key"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *path = arena_printf(s->mem, "%s/%s", s->data_dir, names[i]);

@@ -171,6 +171,10 @@ static det_status prepare_on(struct serve_tls *tls, const struct wish *wish,
         st = show(tls, err);
     stat_files(tls, tls->used);
     memcpy(tls->seen, tls->used, sizeof(tls->seen));
+    if (!st && tls->used[1].st_mode & 0004)
+        log_warn(
+            "every user can read the private key in '%s'; close it with 'chmod 600'",
+            tls->key_file);
     return st;
 }
 

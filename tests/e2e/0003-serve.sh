@@ -48,12 +48,14 @@ says '--initial-password'
 ok 'it listens there with an initial password' \
     det serve --background --port 0 --host 0.0.0.0 --data-dir "$T/open" --initial-password 'correct horse'
 OPEN=$(url "$T/open")
+export DET_MASTER_CERT_FILE="$T/open/tls/master.crt"
 fails 3 'and then asks who is calling' det -m "$OPEN" e list </dev/null
 says "log in with 'det user login determined'"
 fails 3 'a wrong password is refused' det -m "$OPEN" user login determined -p 'wrong'
 says 'invalid credentials'
 ok 'the right one is taken' det -m "$OPEN" user login determined -p 'correct horse'
 ok 'and then commands work' det -m "$OPEN" e list
+unset DET_MASTER_CERT_FILE
 ok 'det stop with a directory stops that one' det stop --data-dir "$T/open"
 chmod 644 "$T/open/secret.key" "$T/open/agent.token"
 ok 'it starts also where secrets are open to others' det serve --background --port 0 --data-dir "$T/open"

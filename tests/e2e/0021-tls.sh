@@ -43,6 +43,7 @@ print(urllib.request.urlopen('$(url)/info', context=context).status)"
 says 200
 fails 35 'TLS 1.1 is too old' curl -sk --tls-max 1.1 "$(url)/info"
 ok 'TLS 1.2 is not' curl -skf --tls-max 1.2 "$(url)/info"
+ok 'who comes back resumes the session' sh -c "openssl s_client -connect 127.0.0.1:$(port) -tls1_2 -reconnect </dev/null 2>/dev/null | grep -q '^Reused'"
 curl -sk -D head -o /dev/null -X POST "$(url)/api/v1/auth/login" -d '{"username":"admin","password":"long enough"}'
 ok 'a cookie is for TLS alone' grep -qi '^set-cookie:.*; Secure' head
 ok 'nobody guesses types' grep -qi '^x-content-type-options: nosniff' head
@@ -155,8 +156,10 @@ says "'nowhere.crt'"
 
 cp good.crt use.crt
 cp good.key use.key
+chmod 644 use.key
 printf 'security: {tls: {cert: %s/use.crt, key: %s/use.key}}\n' "$T" "$T" >master.yaml
 platform --config master.yaml --slots 1
+ok 'a key that all can read is warned of' grep -q "every user can read the private key in '$T/use.key'" "$DATA/master.log"
 same 'certificate files are used on loopback, too' "$(fingerprint good.crt)" "$(served "$(port)")"
 ok 'this machine knows them' det master info
 curl -s --cacert ours.crt -D head -o /dev/null "https://localhost:$(port)/info"
@@ -186,6 +189,10 @@ DET_MASTER_CERT_FILE=$T/ours.crt fails 10 'but clients refuse it' det -m "https:
 says "not for 'localhost' but for master.example.com"
 ok 'unless they expect that name' env DET_MASTER_CERT_FILE="$T/ours.crt" DET_MASTER_CERT_NAME=master.example.com \
     det -m "https://localhost:$(port)" master info
+page() { curl -s -o /dev/null -w '%{http_code}' --cacert ours.crt --resolve "master.example.com:$(port):127.0.0.1" "$@" "https://master.example.com:$(port)/info"; }
+same 'a name of the certificate is a name of the master' 200 "$(page)"
+same 'for its own pages, too' 200 "$(page -H "Origin: https://master.example.com:$(port)")"
+same 'and for no others' 403 "$(page -H 'Host: another.example.com')"
 det stop >/dev/null 2>&1
 
 # ---- without TLS

@@ -156,16 +156,23 @@ static void ask_to_stop(struct supervisor *s, enum stop how)
     }
 }
 
-/* Calls under way are interrupted and repeated at the new address. */
+/* Calls under way are interrupted and repeated at the new address.  A master that speaks
+ * TLS since then is known by the file that the agent has put into the task's directory. */
 static void follow_master(struct supervisor *s, const char *url)
 {
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(65536);
+    const char *cert = task_dir_path(&mem, s->dir, TASK_DIR_CERT);
+    struct io_stat found;
     struct err err = {0};
-    det_status status = master_link_move(s->start.link, url, &err);
+    det_status status;
 
+    if (!cert || s->spec.master_cert_file || io_stat(s->io, cert, &found, NULL))
+        cert = NULL;
+    status = master_link_move(s->start.link, url, cert, &err);
     if (!status)
-        status = master_link_move(s->ship_link, url, &err);
+        status = master_link_move(s->ship_link, url, cert, &err);
     if (!status)
-        status = master_link_move(s->drain_link, url, &err);
+        status = master_link_move(s->drain_link, url, cert, &err);
     if (status) {
         log_error("%s", err.text);
         return;

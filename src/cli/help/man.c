@@ -127,13 +127,20 @@ static void put_page_of_det(struct buf *out)
         buf_puts(out, ".\n");
     }
     put_options(out, NULL);
-    buf_puts(out, ".SH ENVIRONMENT\n"
-                  ".TP\n\\fBDET_MASTER\\fR\nthe master's address\n"
-                  ".TP\n\\fBDET_USER\\fR, \\fBDET_PASS\\fR\nuser and password\n"
-                  ".TP\n\\fBNO_COLOR\\fR\nprints without colours\n"
-                  ".SH FILES\n"
-                  ".TP\n\\fI~/.config/determined/auth.json\\fR\nlogin sessions\n"
-                  ".TP\n\\fI~/.local/share/det\\fR\nthe data of a local master\n");
+    buf_puts(out,
+             ".SH ENVIRONMENT\n"
+             ".TP\n\\fBDET_MASTER\\fR\nthe master's address\n"
+             ".TP\n\\fBDET_MASTER_CERT_FILE\\fR\nfor an https:// address: the "
+             "certificate of the master or its signer (PEM), or noverify\n"
+             ".TP\n\\fBDET_MASTER_CERT_NAME\\fR\na name that this certificate must "
+             "have\n"
+             ".TP\n\\fBDET_USER\\fR, \\fBDET_PASS\\fR\nuser and password\n"
+             ".TP\n\\fBNO_COLOR\\fR\nprints without colours\n"
+             ".SH FILES\n"
+             ".TP\n\\fI~/.config/determined/auth.json\\fR\nlogin sessions\n"
+             ".TP\n\\fI~/.config/determined/known_masters\\fR\nthe masters that "
+             "'det trust' has stored\n"
+             ".TP\n\\fI~/.local/share/det\\fR\nthe data of a local master\n");
     put_exit_codes(out);
 }
 

@@ -77,6 +77,21 @@ static det_status find_local(det_client *client, const char *data_dir,
     return DET_OK;
 }
 
+/* In a task whose master speaks TLS only since it has moved: the agent has put the
+ * certificate beside the file that says where the master is.  NULL: it has not. */
+static const char *find_beside(det_client *client)
+{
+    const char *slash = client->master_file ? strrchr(client->master_file, '/') : NULL;
+    const char *path;
+    struct io_stat found;
+
+    if (!slash)
+        return NULL;
+    path = arena_printf(&client->strings, "%.*s/master.crt",
+                        (int)(slash - client->master_file), client->master_file);
+    return path && !io_stat(client->world.io, path, &found, NULL) ? path : NULL;
+}
+
 /* A client for the address; over TLS it knows whom to trust. */
 static det_status make_net_client(det_client *client, const struct url *url,
                                   struct net_client **ret_client, struct err *err)
@@ -84,7 +99,7 @@ static det_status make_net_client(det_client *client, const struct url *url,
     const struct trust_question question = {
         .io = client->world.io,
         .url = url,
-        .cert_file = client->cert_file,
+        .cert_file = client->cert_file ? client->cert_file : find_beside(client),
         .cert_name = client->cert_name,
     };
     struct net_client *fresh = NULL;

@@ -86,7 +86,7 @@ TEST(calls_follow_a_master_that_moves)
 
     world_init(&w);
     CHECK_OK(call(&w));
-    CHECK_OK(master_link_move(w.link, "http://127.0.0.1:8081", &test_err));
+    CHECK_OK(master_link_move(w.link, "http://127.0.0.1:8081", NULL, &test_err));
     CHECK_OK(call(&w));
     CHECK_OK(call(&w));
     CHECK_EQ(w.calls[0], 1);
@@ -105,7 +105,7 @@ TEST(out_of_memory_does_not_lose_the_way_to_a_master_that_moved)
 
         (void)fault_disarm(FAULT_MEMORY);
         world_init(&w);
-        CHECK_OK(master_link_move(w.link, "http://127.0.0.1:8081", &test_err));
+        CHECK_OK(master_link_move(w.link, "http://127.0.0.1:8081", NULL, &test_err));
         fault_arm(FAULT_MEMORY, nth);
         status = call(&w);
         if (status) {
@@ -124,7 +124,7 @@ TEST(a_move_to_where_nobody_can_go_changes_nothing)
 
     world_init(&w);
     CHECK_OK(call(&w));
-    CHECK(master_link_move(w.link, "nonsense://", &test_err) != DET_OK);
+    CHECK(master_link_move(w.link, "nonsense://", NULL, &test_err) != DET_OK);
     CHECK_OK(call(&w));
     CHECK_EQ(w.calls[0], 2);
     world_done(&w);
@@ -238,7 +238,7 @@ TEST(who_comes_after_a_failure_is_asked_first_who_it_is)
     take_port(&w, &stranger);
     CHECK_EQ(call(&w), DET_UNREACHABLE);
     CHECK_EQ(stranger.tokens, 0);
-    CHECK_OK(master_link_move(w.link, "http://127.0.0.1:8081", &test_err));
+    CHECK_OK(master_link_move(w.link, "http://127.0.0.1:8081", NULL, &test_err));
     CHECK_OK(call(&w));
     CHECK_EQ(w.calls[1], 2); /* the question and the call */
     world_done(&w);

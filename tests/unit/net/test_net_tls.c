@@ -211,3 +211,28 @@ TEST(new_connections_get_new_files_and_bad_files_change_nothing)
     world_cert_file = cert_file;
     world_key_file = key_file;
 }
+
+/* ---- coming back ----------------------------------------------------------------- */
+
+/* The second connection resumes the session of the first, and is checked as it was. */
+TEST(a_client_that_comes_back_is_served_and_checks_again)
+{
+    struct net_call call = {.path = "/echo",
+                            .headers = (const char *[]){"Connection: close", NULL},
+                            .timeout_ms = 20000};
+    struct net_reply reply = {0};
+    char right[CERTIFICATE_FINGERPRINT];
+    struct world w;
+
+    fingerprint_of(cert_file, key_file, right);
+    world_init(&w, IS_MEMORY);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(net_call(w.client, &call, &reply, &test_err));
+        CHECK_EQ(reply.status, 200);
+        CHECK_STR(net_client_fingerprint(w.client), right);
+    }
+    CHECK_OK(net_server_reload(w.server, &test_err)); /* with new keys for tickets */
+    CHECK_OK(net_call(w.client, &call, &reply, &test_err));
+    CHECK_EQ(reply.status, 200);
+    world_done_all(&w);
+}
