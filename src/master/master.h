@@ -38,7 +38,7 @@ struct master_config {
     uint16_t port;
     uint32_t http_threads;   /* 0: one */
     const struct json *tree; /* the complete master configuration; borrowed */
-    bool is_root;            /* see master/api/storage_roots.h */
+    bool is_root;            /* see master/storage_roots.h */
     bool checks_invariants;  /* see struct core_config; debug builds always do */
     void (*on_fatal)(void *arg, const char *sentence); /* the process must end now */
     void *arg;

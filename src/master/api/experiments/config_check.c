@@ -14,7 +14,7 @@
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
 #include "master/api/experiments/experiment_continue.h"
-#include "master/api/storage_roots.h"
+#include "master/storage_roots.h"
 #include "search/preview.h"
 #include "search/searcher.h"
 #include "wire/page_bodies.h"
