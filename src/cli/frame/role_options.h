@@ -20,6 +20,7 @@ struct serve_options {
     const char *initial_password;
     bool background;
     bool no_agent;
+    const char *agent_config;
 };
 
 /* det master run */

@@ -100,24 +100,39 @@ static const char *installation_of(const char *program, struct arena *mem)
                                                                           : folder;
 }
 
+/* Storage that does not exist yet would be made in the private /tmp, and be lost. */
+static det_status keep_storage(struct plan *plan)
+{
+    const struct task_view_config *config = plan->config;
+    const struct field_strs *roots = &config->spec->storage_roots;
+    const char *own = config->spec->storage_directory;
+    det_status st = DET_OK;
+
+    for (size_t i = 0; i < roots->count && !st; i++)
+        st = keep_path(plan, roots->at[i]);
+    if (st || !is_lost(plan, own))
+        return st;
+    if (!config->who->is_other)
+        st = io_mkdir(config->io, own, false, plan->err);
+    if (!st)
+        st = keep_path(plan, own);
+    if (st || !is_lost(plan, own))
+        return st;
+    return err_set(
+        plan->err, DET_NOT_FOUND,
+        "the checkpoint storage '%s' is below /tmp, which is private to this "
+        "task, and does not exist: create it first",
+        own);
+}
+
 static det_status keep_paths(struct plan *plan)
 {
     const struct task_view_config *config = plan->config;
-    const struct field_strs *storage = &config->spec->storage_roots;
     const char *home = config->who->is_other ? config->who->home : getenv("HOME");
-    det_status st = DET_OK;
+    det_status st = keep_path(plan, home);
 
-    for (size_t i = 0; i < storage->count && !st; i++)
-        st = keep_path(plan, storage->at[i]);
     if (!st)
-        st = keep_path(plan, config->spec->storage_directory);
-    if (!st && is_lost(plan, config->spec->storage_directory))
-        return err_set(plan->err, DET_NOT_FOUND,
-                       "the checkpoint storage '%s' is below /tmp, which is private to "
-                       "this task, and does not exist: create it first",
-                       config->spec->storage_directory);
-    if (!st)
-        st = keep_path(plan, home);
+        st = keep_storage(plan);
     if (!st)
         st = keep_path(plan, installation_of(config->program, plan->mem));
     if (!st)
