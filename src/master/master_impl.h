@@ -31,7 +31,7 @@ struct master {
     const struct json *config;
     const char *data_dir;
     const char *checkpoint_directory; /* if the configuration names none */
-    bool is_root; /* this process may read and write every file */
+    bool is_root;                     /* this process may read and write every file */
     const char *host;
     uint16_t port; /* as configured; 0: any free port */
     uint32_t http_threads;
