@@ -241,12 +241,12 @@ static void name_directory(const struct storage *storage, struct err *err)
 
 /* ---- rounds ---------------------------------------------------------------------- */
 
-static det_status carry_out_one(const struct checkpoint_remover *remover,
-                                const struct json *item, const char *uuid,
-                                struct err *err)
+det_status remover_obey(const struct checkpoint_remover *remover,
+                        const struct json *item, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(MEM_LIMIT);
     CLEANUP(storage_done) struct storage storage = {0};
+    const char *uuid = json_str(json_get(item, "uuid"), "");
     det_status st = storage_open(remover, item, &mem, &storage, err);
 
     if (!st)
@@ -260,15 +260,14 @@ static void carry_out(const struct checkpoint_remover *remover, const struct jso
 {
     jw_array(w, "results");
     json_each(item, json_get(work, "removals")) {
-        const char *uuid = json_str(json_get(item, "uuid"), "");
         struct err err = {0};
         det_status st;
 
         if (!remover->may_continue(remover->arg))
             break;
-        st = carry_out_one(remover, item, uuid, &err);
+        st = remover_obey(remover, item, &err);
         jw_object(w, NULL);
-        jw_str(w, "uuid", uuid);
+        jw_str(w, "uuid", json_str(json_get(item, "uuid"), ""));
         if (st)
             jw_str(w, "error", err.text);
         jw_end_object(w);

@@ -26,6 +26,7 @@
 struct arena;
 struct field_strs;
 struct io;
+struct json;
 struct master_link;
 
 /* DET_OK also if it does not exist.  DET_NOT_FOUND: the storage directory does not
@@ -49,9 +50,6 @@ struct remover_sweep {
 det_status remover_sweep(struct io *io, const struct remover_sweep *sweep,
                          struct arena *mem, struct err *err);
 
-/* Asks the master once for work, does it and reports.  Stops early, and reports what
- * it has done, when `may_continue` says no.  `path` is the path of the calls.
- * *ret_more: there may be more to do. */
 struct checkpoint_remover {
     struct io *io;
     struct master_link *link;
@@ -60,6 +58,14 @@ struct checkpoint_remover {
     bool (*may_continue)(void *arg);
     void *arg;
 };
+/* Removes one checkpoint as the master asks: {"uuid", "directory", "root", "below",
+ * "user"}, or {"uuid", "refused"}.  DET_FORBIDDEN: the directory is not below an allowed
+ * root, or the user may not; else as remover_remove(). */
+det_status remover_obey(const struct checkpoint_remover *remover,
+                        const struct json *item, struct err *err);
+/* Asks the master once for work, does it and reports.  Stops early, and reports what
+ * it has done, when `may_continue` says no.  `path` is the path of the calls.
+ * *ret_more: there may be more to do. */
 det_status remover_round(const struct checkpoint_remover *remover, bool *ret_more,
                          struct err *err);
 

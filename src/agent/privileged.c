@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/keyctl.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
@@ -185,6 +186,9 @@ bool privileged_become(const struct identity *who)
          syscall(SYS_setresgid, who->gid, who->gid, who->gid) ||
          syscall(SYS_setresuid, who->uid, who->uid, who->uid)))
         return false;
+    /* Otherwise the task would possess the keys of our session.  A kernel without keys
+     * has none to lose. */
+    (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
     /* No set-id program and no file capability gives the task more than this. */
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
@@ -420,7 +424,7 @@ static bool open_bind(struct privileged_bind *bind, const struct identity *who)
 /* The user may cover whatever the user can reach: only the task sees it. */
 static bool place_bind(const struct privileged_bind *bind, const struct identity *who)
 {
-    bool acts = bind->is_users && who && who->is_other;
+    bool acts = bind->is_late && who && who->is_other;
     int target;
     bool is_done;
 
@@ -523,10 +527,10 @@ static const char *open_binds(const struct privileged_view *view,
 }
 
 static const char *place_binds(const struct privileged_view *view,
-                               const struct identity *who, bool is_users)
+                               const struct identity *who, bool is_late)
 {
     for (size_t i = 0; i < view->bind_count; i++)
-        if (view->binds[i].is_users == is_users && !place_bind(&view->binds[i], who))
+        if (view->binds[i].is_late == is_late && !place_bind(&view->binds[i], who))
             return view->binds[i].target;
     return NULL;
 }

@@ -99,7 +99,8 @@ struct privileged_bind {
     const char *below;  /* the source, relative to `root` */
     const char *target; /* absolute, or relative to the task's /tmp (is_below_tmp) */
     bool is_below_tmp;
-    bool is_users; /* source and target are opened with the user's rights */
+    bool is_users; /* the source is opened with the user's rights */
+    bool is_late;  /* placed last, with the user's rights: it may be in DIR */
     bool is_read_only;
     int tree; /* set by privileged_enter() */
 };

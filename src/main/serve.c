@@ -122,6 +122,28 @@ static det_status load_config(struct serving *s, struct err *err)
     return DET_OK;
 }
 
+/* The agent reads it itself.  A mistake in it must end us, not only the agent. */
+static det_status check_agent_config(const struct serving *s, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    const char *file = s->options->agent_config;
+    struct config_report report = CONFIG_REPORT(s->mem, file);
+    struct json *overrides = json_new(s->mem, JSON_OBJECT);
+    struct json *tree;
+    det_status st;
+
+    if (!file)
+        return DET_OK;
+    if (s->options->no_agent)
+        return err_set(err, DET_INVALID,
+                       "--agent-config needs an agent: leave out "
+                       "--no-agent");
+    st = io_read_file(io_system(), file, &text, err);
+    return st ? st
+              : config_load(CONFIG_AGENT, text.data, text.len, overrides, &report,
+                            &tree, err);
+}
+
 /* ---- the data directory ---------------------------------------------------------- */
 
 /* A process that holds the lock without a run file is just starting, or only checks the
@@ -391,6 +413,10 @@ static void exec_agent(const struct serving *s)
         args[count++] = "--master-cert";
         args[count++] = s->tls.shown_file;
     }
+    if (s->options->agent_config) {
+        args[count++] = "--config";
+        args[count++] = s->options->agent_config;
+    }
     setsid();
     umask(s->umask);
     snprintf(log_path, sizeof(log_path), "%s/agent.log", s->data_dir);
@@ -630,6 +656,8 @@ static det_status start_serving(struct serving *s, struct err *err)
 {
     det_status st = load_config(s, err);
 
+    if (!st)
+        st = check_agent_config(s, err);
     if (!st)
         st = take_lock(s, err);
     if (!st)

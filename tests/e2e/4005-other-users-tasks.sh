@@ -169,6 +169,11 @@ TOKEN=$(login)
 download() { curl -s -o "$T/got" -w '%{http_code}' -H "Authorization: Bearer $TOKEN" -H 'Accept: application/x-tar' "$URL/checkpoints/$UUID"; }
 same 'and can be downloaded' 200 "$(download)"
 
+chown root "storage/anna/$UUID/weights"
+chmod 600 "storage/anna/$UUID/weights"
+same 'but not with a file that only root may read' 403 "$(download)"
+chown $USER_ID "storage/anna/$UUID/weights"
+
 # The task's user replaces the storage by a link to a directory that is root's.
 mkdir -p "elsewhere/victim/$UUID"
 cp -r "$T/storage/anna/$UUID/"* "elsewhere/victim/$UUID"

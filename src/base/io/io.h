@@ -101,6 +101,9 @@ bool io_clone(struct io_file *from, struct io_file *to);
 bool io_copy(struct io_file *from, struct io_file *to);
 /* The descriptor, for poll and for children; -1 in a memory file system. */
 int io_fd(const struct io_file *file);
+/* Whether the modes of the open file let that user read it; a memory file system has no
+ * users and says yes. */
+bool io_is_readable_by(const struct io_file *file, uint32_t uid, uint32_t gid);
 
 /* Makes the file at least that long; added bytes are zero.  Reserves the space: later
  * writes into it, also through a map, cannot find the disk full.  DET_FULL: there is no

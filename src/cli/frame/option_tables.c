@@ -461,6 +461,8 @@ const struct cli_opt serve_opts[] = {
     FLAG(0, "background", serve_options, background,
          "return when it is ready, and run in the background"),
     FLAG(0, "no-agent", serve_options, no_agent, "do not start an agent"),
+    TEXT(0, "agent-config", serve_options, agent_config, "FILE",
+         "configuration file of its agent"),
     END,
 };
 

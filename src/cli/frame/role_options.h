@@ -25,6 +25,7 @@ struct serve_options {
     bool no_tls;
     bool background;
     bool no_agent;
+    const char *agent_config;
 };
 
 /* det master run */

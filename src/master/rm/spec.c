@@ -11,9 +11,9 @@
 #include "config/experiment_config.h"
 #include "config/job_config.h"
 #include "data/json/json.h"
-#include "master/api/storage_roots.h"
 #include "master/master_impl.h"
 #include "master/request/auth.h"
+#include "master/storage_roots.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/people/user.h"
@@ -231,19 +231,27 @@ static void write_info(struct json_writer *w, const struct parts *p)
     jw_end_object(w);
 }
 
+struct spec_user spec_user(const struct master *master)
+{
+    const struct json *user = json_path(master->config, "security.default_task");
+
+    return (struct spec_user){.uid = json_i64(json_get(user, "uid"), 0),
+                              .gid = json_i64(json_get(user, "gid"), 0)};
+}
+
 /* "root" is the default name in a configuration that sets only numbers; it is not sent. */
 void spec_write_user(struct json_writer *w, const struct master *master)
 {
     const struct json *user = json_path(master->config, "security.default_task");
     const char *name = json_str(json_get(user, "user"), "root");
     const char *group = json_str(json_get(user, "group"), "root");
-    int64_t uid = json_i64(json_get(user, "uid"), 0);
+    struct spec_user number = spec_user(master);
 
-    if (uid <= 0)
+    if (number.uid <= 0)
         return;
     jw_object(w, "user");
-    jw_i64(w, "uid", uid);
-    jw_i64(w, "gid", json_i64(json_get(user, "gid"), 0));
+    jw_i64(w, "uid", number.uid);
+    jw_i64(w, "gid", number.gid);
     jw_str(w, "name", strcmp(name, "root") != 0 ? name : NULL);
     jw_str(w, "group", strcmp(group, "root") != 0 ? group : NULL);
     jw_end_object(w);

@@ -9,6 +9,8 @@
 
 #include "base/io/io.h"
 #include "base/memory/arena.h"
+#include "data/json/json.h"
+#include "model/field.h"
 #include "tests/support/test.h"
 
 #define UUID  "11111111-1111-4111-8111-111111111111"
@@ -182,6 +184,77 @@ TEST(what_may_not_be_removed_is_said_and_vanishes_when_it_may)
     task_dir_done(&p);
     if (is_root)
         CHECK_EQ(seteuid(0), 0);
+}
+
+/* As the master asks; `user` is "0" or the number of one. */
+static det_status obey(struct place *p, const struct field_strs *roots,
+                       const char *below, const char *user)
+{
+    const struct checkpoint_remover remover = {.io = io_system(), .roots = roots};
+    const char *text =
+        arena_printf(&p->mem,
+                     "{\"uuid\":\"" UUID "\",\"directory\":\"%s/%s\",\"root\":\"%s\","
+                     "\"below\":\"%s\",\"user\":{\"uid\":%s,\"gid\":%s}}",
+                     p->dir, below, p->dir, below, user, user);
+    struct json *item;
+
+    CHECK_OK(json_parse(text, strlen(text), &p->mem, &item, &test_err));
+    return remover_obey(&remover, item, &test_err);
+}
+
+TEST(storage_that_became_a_link_is_not_followed)
+{
+    struct place p;
+
+    task_dir_make(&p);
+    fill(&p, UUID);
+    CHECK(symlink(p.storage, arena_printf(&p.mem, "%s/link", p.dir)) == 0);
+
+    CHECK_EQ(obey(&p, NULL, "link", "0"), DET_INVALID);
+    CHECK_HAS(test_err.text, "leads through a symlink");
+    CHECK(is_there(&p, UUID));
+    CHECK_OK(obey(&p, NULL, "storage", "0"));
+    CHECK(!is_there(&p, UUID));
+    CHECK_EQ(obey(&p, NULL, "nowhere", "0"), DET_NOT_FOUND);
+    task_dir_done(&p);
+}
+
+TEST(the_agents_own_roots_restrict_the_master)
+{
+    const char *root = "/srv/checkpoints";
+    const struct field_strs roots = {&root, 1};
+    struct place p;
+
+    task_dir_make(&p);
+    fill(&p, UUID);
+
+    CHECK_EQ(obey(&p, &roots, "storage", "0"), DET_FORBIDDEN);
+    CHECK_HAS(test_err.text, "checkpoint_storage_roots");
+    CHECK(is_there(&p, UUID));
+    task_dir_done(&p);
+}
+
+TEST(root_removes_with_the_rights_of_the_tasks_user)
+{
+    UNLESS(geteuid() == 0, "needs root");
+    struct place p;
+
+    task_dir_make(&p);
+    CHECK(chmod(p.dir, 0711) == 0);
+    fill(&p, UUID);
+
+    CHECK_EQ(obey(&p, NULL, "storage", "54321"), DET_FORBIDDEN);
+    CHECK_HAS(test_err.text, p.storage); /* not our descriptor's path */
+    CHECK(is_there(&p, UUID));
+    CHECK(chown(p.storage, 54321, 54321) == 0 &&
+          chown(at(&p, UUID), 54321, 54321) == 0 &&
+          chown(at(&p, UUID "/sub"), 54321, 54321) == 0);
+    CHECK_OK(obey(&p, NULL, "storage", "54321"));
+    CHECK(!is_there(&p, UUID));
+    /* Root has its own rights again. */
+    CHECK(access("/etc/shadow", R_OK) == 0);
+    CHECK_OK(io_mkdir(io_system(), at(&p, "more"), true, &test_err));
+    task_dir_done(&p);
 }
 
 TEST(root_removes_what_nobody_may_read)

@@ -557,6 +557,19 @@ TEST(a_mount_point_that_became_a_link_is_not_followed)
     fake_free(m);
 }
 
+TEST(a_configured_size_of_dev_shm_is_honoured_without_isolation_too)
+{
+    UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
+    struct fake_master *m = open_stage();
+    char dir[128];
+
+    run(m, "\"df -kP /dev/shm | tail -n 1 | tr -s ' ' | cut -d' ' -f2\"",
+        ",\"shmSize\":67108864", dir);
+
+    CHECK_STR(m->output[0].data, "65536\n");
+    fake_free(m);
+}
+
 TEST(a_task_has_no_way_to_more_rights)
 {
     struct fake_master *m = open_stage();

@@ -24,11 +24,10 @@ struct plan {
 
 /* ---- paths below /tmp ------------------------------------------------------------ */
 
-static bool is_directory(struct plan *plan, const char *path)
+static bool is_directory(const char *path)
 {
-    struct stat st; /* symlinks are followed: the paths are the agent's own */
+    struct stat st;
 
-    (void)plan;
     return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -64,19 +63,19 @@ static bool is_lost(struct plan *plan, const char *path)
     return path && path_under(path, "/tmp") && !is_kept(plan, path);
 }
 
-/* Keeps a directory that the private /tmp would cover; does nothing for others. */
-static det_status keep_path(struct plan *plan, const char *path)
+/* Keeps a directory that the private /tmp would cover; does nothing for others.
+ * `is_users`: the user chose it. */
+static det_status keep_path(struct plan *plan, const char *path, bool is_users)
 {
     const char *below = path ? path_under(path, "/tmp") : NULL;
     struct privileged_bind bind = {.root = "/",
                                    .below = path ? path + 1 : "",
                                    .target = below,
-                                   .is_below_tmp = true};
+                                   .is_below_tmp = true,
+                                   .is_users = is_users};
     det_status st;
 
-    if (!below || !*below || !is_directory(plan, path))
-        return DET_OK;
-    if (is_kept(plan, path))
+    if (!below || !*below || !is_directory(path) || is_kept(plan, path))
         return DET_OK;
     st = make_in_tmp(plan, below);
     return st ? st : add_bind(plan, &bind);
@@ -100,30 +99,45 @@ static const char *installation_of(const char *program, struct arena *mem)
                                                                           : folder;
 }
 
+/* Storage that does not exist yet would be made in the private /tmp, and be lost. */
+static det_status keep_storage(struct plan *plan)
+{
+    const struct task_view_config *config = plan->config;
+    const struct field_strs *roots = &config->spec->storage_roots;
+    const char *own = config->spec->storage_directory;
+    det_status st = DET_OK;
+
+    for (size_t i = 0; i < roots->count && !st; i++)
+        st = keep_path(plan, roots->at[i], false);
+    if (st || !is_lost(plan, own))
+        return st;
+    if (!config->who->is_other)
+        st = io_mkdir(config->io, own, false, plan->err);
+    if (!st)
+        st = keep_path(plan, own, true);
+    if (st || !is_lost(plan, own))
+        return st;
+    return err_set(
+        plan->err, DET_NOT_FOUND,
+        "the checkpoint storage '%s' is below /tmp, which is private to this "
+        "task, and does not exist: create it first",
+        own);
+}
+
 static det_status keep_paths(struct plan *plan)
 {
     const struct task_view_config *config = plan->config;
-    const struct field_strs *storage = &config->spec->storage_roots;
     const char *home = config->who->is_other ? config->who->home : getenv("HOME");
-    det_status st = DET_OK;
+    det_status st = keep_path(plan, home, true);
 
-    for (size_t i = 0; i < storage->count && !st; i++)
-        st = keep_path(plan, storage->at[i]);
     if (!st)
-        st = keep_path(plan, config->spec->storage_directory);
-    if (!st && is_lost(plan, config->spec->storage_directory))
-        return err_set(plan->err, DET_NOT_FOUND,
-                       "the checkpoint storage '%s' is below /tmp, which is private to "
-                       "this task, and does not exist: create it first",
-                       config->spec->storage_directory);
+        st = keep_storage(plan);
     if (!st)
-        st = keep_path(plan, home);
+        st = keep_path(plan, installation_of(config->program, plan->mem), false);
     if (!st)
-        st = keep_path(plan, installation_of(config->program, plan->mem));
+        st = keep_path(plan, config->spec->envs, false);
     if (!st)
-        st = keep_path(plan, config->spec->envs);
-    if (!st)
-        st = keep_path(plan, parent_of(config->dir, plan->mem));
+        st = keep_path(plan, parent_of(config->dir, plan->mem), false);
     return st;
 }
 
@@ -181,7 +195,7 @@ static det_status find_target(struct plan *plan, const char *path,
         bind->is_below_tmp = true;
         return make_in_tmp(plan, below);
     }
-    if (!is_directory(plan, path))
+    if (!is_directory(path))
         st = err_set(plan->err, DET_NOT_FOUND,
                      "the bind mount's container_path '%s' does not exist on this "
                      "machine: create the directory, or choose a path in the work "
@@ -200,6 +214,7 @@ static det_status plan_bind_mounts(struct plan *plan)
     json_each(item, list) {
         struct privileged_bind bind = {
             .is_users = true,
+            .is_late = true,
             .is_read_only = json_bool(json_find(item, "read_only"), false)};
 
         st = find_source(plan, json_str(json_find(item, "host_path"), ""), &bind);

@@ -11,7 +11,8 @@
  *       -> next_piece() (lane of files)      one piece of the archive after the other
  *
  * The storage may belong to tasks, which run other people's programs.  So files are opened
- * below an allowed root (storage_roots.h) without following symlinks. */
+ * below an allowed root (storage_roots.h) without following symlinks, and a master that is
+ * root sends only what the tasks' user may read. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,9 +22,10 @@
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/reports/checkpoints.h"
-#include "master/api/storage_roots.h"
 #include "master/request/error_body.h"
 #include "master/request/request_stream.h"
+#include "master/rm/spec.h"
+#include "master/storage_roots.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/experiment/experiment.h"
 #include "wire/queries.h"
@@ -46,6 +48,7 @@ struct download {
     const char *root;  /* an allowed root of storage */
     const char *below; /* the storage directory, relative to it */
     const char *uuid;
+    struct spec_user user; /* whose rights limit what a root's master reads */
     int64_t modified_s;
     struct packed_file *files;
     uint32_t count;
@@ -192,7 +195,13 @@ static det_status open_file(struct download *d, const struct packed_file *file,
                        file->path, d->uuid, d->root);
     if (st)
         return st;
-    st = io_size(*ret_file, &size_bytes, err);
+    if (d->user.uid &&
+        !io_is_readable_by(*ret_file, (uint32_t)d->user.uid, (uint32_t)d->user.gid))
+        st = err_set(err, DET_FORBIDDEN,
+                     "the tasks' user may not read the file '%s' of checkpoint %s",
+                     file->path, d->uuid);
+    else
+        st = io_size(*ret_file, &size_bytes, err);
     if (!st && size_bytes != file->size_bytes)
         st = err_set(err, DET_STATE,
                      "the file '%s' of checkpoint %s has %" PRIu64
@@ -333,6 +342,7 @@ det_status api_download_checkpoint(struct request *req)
     *d = (struct download){
         .io = req->master->storage,
         .uuid = row.uuid,
+        .user = req->master->is_root ? spec_user(req->master) : (struct spec_user){0},
         .modified_s = row.report_us / 1000000,
         .format = formats[format].format,
         .ending = formats[format].name,

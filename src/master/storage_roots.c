@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "master/api/storage_roots.h"
+#include "master/storage_roots.h"
 
 #include <string.h>
 

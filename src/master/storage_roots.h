@@ -10,8 +10,8 @@
  *
  * A root belongs to the administrator; below it tasks may have placed symlinks, so
  * everything below is opened without following them. */
-#ifndef MASTER_API_STORAGE_ROOTS_H
-#define MASTER_API_STORAGE_ROOTS_H
+#ifndef MASTER_STORAGE_ROOTS_H
+#define MASTER_STORAGE_ROOTS_H
 
 #include "base/err.h"
 

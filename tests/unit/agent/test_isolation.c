@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which tasks an agent isolates, and what their supervisors are told. */
+#include "agent/isolation.h"
+
+#include <unistd.h>
+
+#include "agent/task/prepare/limits.h"
+#include "agent/task/spec.h"
+#include "base/memory/arena.h"
+#include "data/json/json.h"
+#include "tests/support/test.h"
+
+/* The spec of a task after the agent's additions. */
+static struct task_spec completed(const struct isolation *isolation, const char *more,
+                                  struct arena *mem)
+{
+    const char *text =
+        arena_printf(mem, "{\"allocation\":\"a\",\"taskId\":\"t\"%s}", more);
+    struct task_spec spec = {0};
+    struct json *tree;
+
+    CHECK_OK(json_parse(text, strlen(text), mem, &tree, &test_err));
+    CHECK_OK(isolation_complete(isolation, tree, mem, &test_err));
+    CHECK_OK(spec_read(tree, mem, &spec, &test_err));
+    return spec;
+}
+
+TEST(tasks_of_other_users_and_of_shared_masters_are_isolated)
+{
+    const struct isolation automatic = {.is_possible = true};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+
+    CHECK(!completed(&automatic, "", &mem).is_isolated);
+    CHECK(completed(&automatic, ",\"isShared\":true", &mem).is_isolated);
+    CHECK_EQ(completed(&automatic, ",\"user\":{\"uid\":7,\"gid\":7}", &mem).is_isolated,
+             geteuid() == 0);
+}
+
+TEST(a_task_does_not_choose_its_own_isolation)
+{
+    const struct isolation never = {.is_never = true};
+    const struct isolation always = {.is_possible = true, .is_always = true};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+
+    CHECK(completed(&always, ",\"isIsolated\":false", &mem).is_isolated);
+    CHECK(
+        !completed(&never, ",\"isIsolated\":true,\"isShared\":true", &mem).is_isolated);
+}
+
+TEST(the_configuration_reaches_the_supervisor)
+{
+    static const char config[] =
+        "{\"task_isolation\":\"never\",\"bind_mount_roots\":[\"/data\"],"
+        "\"pass_environment\":[\"A\",\"B*\"],\"checkpoint_storage_roots\":[\"/s\"],"
+        "\"task_limits\":{\"processes\":5,\"memory\":null,\"open_files\":64,"
+        "\"disk\":1000}}";
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct isolation isolation;
+    struct task_spec spec;
+    struct json *tree;
+
+    CHECK_OK(json_parse(config, sizeof(config) - 1, &mem, &tree, &test_err));
+    CHECK_OK(isolation_find(tree, &mem, &isolation, &test_err));
+    spec = completed(&isolation, "", &mem);
+
+    CHECK_EQ(isolation.storage_roots.count, 1);
+    CHECK_STR(isolation.storage_roots.at[0], "/s");
+    CHECK_STR(spec.bind_mount_roots.at[0], "/data");
+    CHECK_EQ(spec.pass_environment.count, 2);
+    CHECK_EQ(spec.limits.processes, 5);
+    CHECK_EQ(spec.limits.memory, 0);
+    CHECK_EQ(spec.limits.open_files, 64);
+    CHECK_EQ(spec.limits.disk, 1000);
+}
+
+TEST(disk_space_is_counted_without_following_links)
+{
+    char dir[] = "/tmp/det-limits-XXXXXX";
+    char path[64];
+
+    CHECK(mkdtemp(dir) != NULL);
+    snprintf(path, sizeof(path), "%s/link", dir);
+    CHECK(symlink("/usr", path) == 0);
+
+    CHECK(limits_disk_used(dir, 1 << 30) < 1 << 20);
+    CHECK(limits_disk_used("/usr/bin", 1000) > 1000);
+    CHECK(unlink(path) == 0 && rmdir(dir) == 0);
+}
