@@ -29,6 +29,9 @@ const ROUTES = [
     ["/login", "login"],
     ["/cli-login", "cli_login"],
     ["/device", "device"],
+    ["/workspaces", "workspaces"],
+    ["/workspaces/:id/:tab?", "workspace", {"": "", projects: "", settings: ""}],
+    ["/projects/:id/:tab?", "project", {"": "experiments", experiments: "experiments", notes: "project_notes"}],
     ["/experiments", "experiments"],
     ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", trials: "experiment_tables", search: "experiment_search",
         checkpoints: "experiment_tables", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_lineage"}],
@@ -44,10 +47,11 @@ const ROUTES = [
 ];
 
 // Pages without an entry in the navigation highlight the entry of their parent.
-const PARENT_PLACES = {trials: "/experiments", compare: "/experiments", logs: "/tasks"};
+const PARENT_PLACES = {projects: "/workspaces", trials: "/experiments", compare: "/experiments", logs: "/tasks"};
 
 const PLACES = [ // [address, label, whether it needs a cluster, whether it is for administrators]; models will be added here
     ["/", "Home"],
+    ["/workspaces", "Workspaces", true],
     ["/experiments", "Experiments"],
     ["/tasks", "Tasks", true],
     ["/cluster", "Cluster", true],
@@ -183,8 +187,8 @@ export function signedIn(next) {
     go(next && next.startsWith("/") && !next.startsWith("//") ? next : "/", {replace: true});
 }
 
-const PLACE_KEYS = {h: "/", e: "/experiments", t: "/tasks", c: "/cluster", a: "/admin", s: "/settings"};
-const KEYS = [["g h", "Home"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g a", "Administration"], ["g s", "Settings"], ["/", "Search this page"],
+const PLACE_KEYS = {h: "/", w: "/workspaces", e: "/experiments", t: "/tasks", c: "/cluster", a: "/admin", s: "/settings"};
+const KEYS = [["g h", "Home"], ["g w", "Workspaces"], ["g e", "Experiments"], ["g t", "Tasks"], ["g c", "Cluster"], ["g a", "Administration"], ["g s", "Settings"], ["/", "Search this page"],
     ["j k", "Next and previous row of a table"], ["Enter", "Open the row"], ["?", "Show this list"]];
 
 // Lists all shortcuts that work here, those of the page first.

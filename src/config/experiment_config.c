@@ -155,6 +155,16 @@ static struct json *put_below(struct json *over, const struct json *base,
     return config_merge(mem, over, copy);
 }
 
+/* NULL: none. */
+static struct json *storage_of(const struct json *storage, struct arena *mem)
+{
+    struct json *tree = storage ? json_new(mem, JSON_OBJECT) : NULL;
+
+    if (tree)
+        json_set(mem, tree, "checkpoint_storage", json_copy(mem, storage));
+    return tree;
+}
+
 static struct json *storage_default(const struct experiment_defaults *defaults,
                                     struct arena *mem)
 {
@@ -198,6 +208,9 @@ static struct json *merge_all(struct json *tree,
     tree = put_below(tree, defaults->template_config, mem, report);
     if (tree)
         tree = put_below(tree, task, mem, report);
+    if (tree)
+        tree =
+            put_below(tree, storage_of(defaults->workspace_storage, mem), mem, report);
     if (tree)
         tree = put_below(tree, storage_default(defaults, mem), mem, report);
     if (tree)
@@ -270,6 +283,8 @@ det_status experiment_config_load_tree(struct json *tree,
         return st;
 
     tree = complete(tree, mem);
+    config_choose_pool(json_get(tree, "resources"), "slots_per_trial",
+                       defaults->compute_pool, defaults->aux_pool, mem);
     json = tree ? json_text(mem, tree) : NULL;
     if (!json || mem->has_failed)
         return err_set(err, DET_NOMEM, "%s", det_status_text(DET_NOMEM));

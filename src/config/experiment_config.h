@@ -16,11 +16,14 @@ struct json;
 /* What the master adds to the file. */
 struct experiment_defaults {
     const struct json *template_config;         /* NULL: none; wins over the rest */
+    const struct json *workspace_storage;       /* NULL: none; over the next */
     const struct json *checkpoint_storage;      /* NULL: the directory below */
     const char *checkpoint_directory;           /* shared_fs at this path */
     const struct json *task_container_defaults; /* NULL: none */
     uint32_t seed;                              /* reproducibility.experiment_seed */
     const char *name;                           /* for an experiment without one */
+    const char *compute_pool; /* if it names no pool: with slots; NULL: the cluster's */
+    const char *aux_pool;     /* likewise without slots */
 };
 
 enum checkpoint_storage_kind { STORAGE_SHARED_FS, STORAGE_DIRECTORY };

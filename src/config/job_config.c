@@ -88,6 +88,8 @@ det_status job_config_load_tree(struct json *tree, const struct job_defaults *de
     if (st)
         return st;
     tree = key_complete(&table, tree, mem);
+    config_choose_pool(json_get(tree, "resources"), "slots", defaults->compute_pool,
+                       defaults->aux_pool, mem);
     json = tree ? json_text(mem, tree) : NULL;
     if (!json || mem->has_failed)
         return no_memory(err);

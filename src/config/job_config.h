@@ -16,6 +16,8 @@ struct json;
 struct job_defaults {
     const struct json *task_container_defaults; /* NULL: none */
     const char *name;                           /* for a job without one */
+    const char *compute_pool; /* if it names no pool: with slots; NULL: the cluster's */
+    const char *aux_pool;     /* likewise without slots */
 };
 
 /* A complete, checked configuration of a generic job; lives in the arena it was loaded

@@ -171,3 +171,13 @@ struct json *config_merge(struct arena *mem, const struct json *over,
 
     return mem->has_failed ? NULL : merged;
 }
+
+void config_choose_pool(struct json *resources, const char *slots, const char *compute,
+                        const char *aux, struct arena *mem)
+{
+    const char *own = json_str(json_get(resources, "resource_pool"), "");
+    const char *pool = json_i64(json_get(resources, slots), 1) > 0 ? compute : aux;
+
+    if (resources && !*own && pool && *pool)
+        json_set(mem, resources, "resource_pool", json_new_str(mem, pool));
+}

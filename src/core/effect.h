@@ -79,6 +79,7 @@ struct core_effect {
             const char *forked_from;
             const char *type;
             const char *sources;
+            int64_t workspace_id;
             const void *files;
             uint64_t files_len;
         } job;                        /* ADD_JOB; PUT_JOB: the row */

@@ -188,6 +188,7 @@ static void fill_job(struct core *core, struct core_effect *effect,
     effect->job.forked_from = core->event->job_submitted.forked_from;
     effect->job.type = core->event->job_submitted.type;
     effect->job.sources = core->event->job_submitted.sources;
+    effect->job.workspace_id = core->event->job_submitted.workspace_id;
     effect->job.files = core->event->job_submitted.files;
     effect->job.files_len = core->event->job_submitted.files_len;
 }

@@ -187,6 +187,7 @@ struct core_event {
             const char *forked_from; /* task id, or NULL */
             const char *type;        /* "TENSORBOARD"; NULL: any program */
             const char *sources;     /* JSON: the runs it shows; NULL: none */
+            int64_t workspace_id;
             const void *files;
             uint64_t files_len;
         } job_submitted;

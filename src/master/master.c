@@ -35,6 +35,7 @@
 #include "store/people/user.h"
 #include "store/roster/roster_find.h"
 #include "store/setting.h"
+#include "store/space/workspace.h"
 #include "store/store.h"
 #include "store/task/allocation.h"
 
@@ -149,6 +150,20 @@ static det_status add_users(struct first_start *first, struct db *db, struct err
     return DET_OK;
 }
 
+/* Whether a workspace names the Unix user of its tasks. */
+static det_status look_at_workspaces(struct first_start *first, struct db *db,
+                                     struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
+    struct workspace_view *views;
+    uint32_t count = 0;
+    det_status st = store_workspace_list(db, 0, &mem, &views, &count, err);
+
+    for (uint32_t i = 0; !st && i < count; i++)
+        first->has_link = first->has_link || task_user_is_set(&views[i].row.task_user);
+    return st;
+}
+
 /* Finds out whether users have blank passwords, and replaces them if there is a password. */
 static det_status look_at_passwords(struct first_start *first, struct db *db,
                                     struct err *err)
@@ -195,6 +210,8 @@ static det_status write_first_start(struct write_job *job, struct db *db,
         snprintf(first->cluster_id, sizeof(first->cluster_id), "%s", cluster_id);
         st = store_number_get(db, "entropy", 0, &first->entropy, err);
     }
+    if (!st)
+        st = look_at_workspaces(first, db, err);
     return st ? st : look_at_passwords(first, db, err);
 }
 

@@ -33,6 +33,7 @@
     X(metric_summary_sql_table)                                                        \
     X(migrate_sql_table)                                                               \
     X(owner_sql_table)                                                                 \
+    X(project_sql_table)                                                               \
     X(proxy_sql_table)                                                                 \
     X(queue_sql_table)                                                                 \
     X(removal_sql_table)                                                               \
@@ -45,12 +46,14 @@
     X(session_sql_table)                                                               \
     X(setting_sql_table)                                                               \
     X(subject_sql_table)                                                               \
+    X(space_delete_sql_table)                                                          \
     X(trial_sql_table)                                                                 \
     X(trial_table_sql_table)                                                           \
     X(unmanaged_sql_table)                                                             \
     X(user_sql_table)                                                                  \
     X(user_setting_sql_table)                                                          \
-    X(validation_sql_table)
+    X(validation_sql_table)                                                            \
+    X(workspace_sql_table)
 
 #define DECLARE(table) extern const struct sql_table table;
 EACH_SQL_TABLE(DECLARE)

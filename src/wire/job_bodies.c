@@ -32,7 +32,8 @@ const struct field launch_tensorboard_body_fields[] = {
     FIELD(TREE, launch_tensorboard_body, files, "files: path, type, content"),
     FIELD(TREE, launch_tensorboard_body, filters, "not built yet"),
     FIELD(STR, launch_tensorboard_body, template_name, "not built yet"),
-    FIELD(I64, launch_tensorboard_body, workspace_id, "always 1"),
+    FIELD(I64, launch_tensorboard_body, workspace_id,
+          "its workspace; default: the first one"),
     FIELD_END,
 };
 

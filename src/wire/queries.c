@@ -188,6 +188,8 @@ const struct field find_experiments_query_fields[] = {
     FIELD(STR, find_experiments_query, archived, "no (default), yes or both"),
     FIELD(STRS, find_experiments_query, searcher, "only these search methods"),
     FIELD(STRS, find_experiments_query, pool, "only these resource pools"),
+    FIELD(I64S, find_experiments_query, project_ids, "only these projects"),
+    FIELD(I64, find_experiments_query, workspace_id, "only this workspace"),
     FIELD(STR, find_experiments_query, sort,
           "a column; with - before it: descending; default -id"),
     FIELD(I64, find_experiments_query, offset,
@@ -213,7 +215,7 @@ const struct field tensorboards_query_fields[] = {
     FIELD(STR, tensorboards_query, sort_by, "SORT_BY_START_TIME, SORT_BY_DESCRIPTION"),
     FIELD(STRS, tensorboards_query, users, "only of these owners"),
     FIELD(I64S, tensorboards_query, user_ids, "only of these owners, by number"),
-    FIELD(I64, tensorboards_query, workspace_id, "always 1"),
+    FIELD(I64, tensorboards_query, workspace_id, "only of this workspace"),
     FIELD(BOOL, tensorboards_query, all, "also ended ones"),
     FIELD_END,
 };

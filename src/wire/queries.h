@@ -183,6 +183,8 @@ struct find_experiments_query {
     const char *archived; /* yes, no or both; absent: no */
     struct field_strs searcher;
     struct field_strs pool;
+    struct field_i64s project_ids;
+    int64_t workspace_id; /* 0: all */
     const char *sort;
     int64_t offset;
     int64_t limit;

@@ -10,6 +10,17 @@ const struct rights_field_rule rights_field_rules[] = {
     {ROUTE_ID_patch_user, "active", ROUTE_ADMIN, PERMISSION_ADMINISTRATE_USER},
     {ROUTE_ID_patch_user, "remote", ROUTE_ADMIN, PERMISSION_ADMINISTRATE_USER},
     {ROUTE_ID_patch_user, "agentUserGroup", ROUTE_ADMIN, PERMISSION_ADMINISTRATE_USER},
+    {ROUTE_ID_create_workspace, "agentUserGroup", ROUTE_ADMIN,
+     PERMISSION_SET_WORKSPACE_AGENT_USER_GROUP},
+    {ROUTE_ID_patch_workspace, "agentUserGroup", ROUTE_ADMIN,
+     PERMISSION_SET_WORKSPACE_AGENT_USER_GROUP},
+    {ROUTE_ID_patch_workspace, "name", ROUTE_OWNER, PERMISSION_UPDATE_WORKSPACE},
+    {ROUTE_ID_patch_workspace, "checkpointStorageConfig", ROUTE_OWNER,
+     PERMISSION_SET_WORKSPACE_CHECKPOINT_STORAGE_CONFIG},
+    {ROUTE_ID_patch_workspace, "defaultComputeResourcePool", ROUTE_USER,
+     PERMISSION_SET_WORKSPACE_DEFAULT_RESOURCE_POOL},
+    {ROUTE_ID_patch_workspace, "defaultAuxResourcePool", ROUTE_USER,
+     PERMISSION_SET_WORKSPACE_DEFAULT_RESOURCE_POOL},
 };
 const int rights_field_rule_count =
     (int)(sizeof(rights_field_rules) / sizeof(rights_field_rules[0]));

@@ -14,6 +14,7 @@
 #include "wire/people_bodies.h"
 #include "wire/queries.h"
 #include "wire/signin_bodies.h"
+#include "wire/space_bodies.h"
 
 const struct route routes[ROUTE_COUNT] = {
 #define ROUTE(id_, file_, method_, path_, who_, object_, permission_, task_, lane_,    \

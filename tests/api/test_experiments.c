@@ -197,8 +197,7 @@ TEST(experiments_are_listed_filtered_and_paged)
         GET("above", "/api/v1/experiments?experimentIdFilter.gt=1", 200,
             "experiments#2"),
         GET("not archived", "/api/v1/experiments?archived=false", 200, "experiments#3"),
-        GET("of another project", "/api/v1/experiments?projectId=2", 200,
-            "experiments#0"),
+        GET("of an unknown project", "/api/v1/experiments?projectId=2", 404, NULL),
         END_STEPS};
     BED(bed, "launch_error: false\n");
 

@@ -169,7 +169,7 @@ class Frame(BrowserTest):
 
     def test_all_places_are_within_reach_on_a_phone(self):
         page = self.page_at("/det/", viewport=PHONE, has_touch=True, is_mobile=True)
-        for name in ("Experiments", "Tasks", "Cluster"):
+        for name in ("Workspaces", "Experiments", "Tasks", "Cluster"):
             place = page.get_by_role("navigation", name="Main").get_by_role("link", name=name)
             expect(place).to_be_in_viewport(ratio=1)
             place.tap()

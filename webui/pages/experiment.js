@@ -11,6 +11,7 @@ import {cancelDebounced, fill, h, throttle} from "../dom.js";
 import {ago, bytes, duration, isOver, longTitle, number, plural, slotsOf, stateName, time} from "../format.js";
 import {BASE, go, isId, link} from "../router.js";
 import {mayChange} from "../session.js";
+import {crumbs} from "../spaces.js";
 import {loadStylesheet} from "../stylesheet.js";
 import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
@@ -209,7 +210,7 @@ function waitsFor({jobSummary, pool, config}) {
 }
 
 function header(id, state, reload) {
-    const place = {badge: h("span"), archived: h("span"), progress: h("span"), line: h("p", {class: "dim facts-line"}), searcher: h("p", {class: "searcher"}), best: h("p", {class: "best"})};
+    const place = {crumbs: h("div"), badge: h("span"), archived: h("span"), progress: h("span"), line: h("p", {class: "dim facts-line"}), searcher: h("p", {class: "searcher"}), best: h("p", {class: "best"})};
     const name = editable({label: "name", tag: "h1", save: async (text) => {
         await patch(`/api/v1/experiments/${id}`, {name: text});
         await reload();
@@ -220,7 +221,7 @@ function header(id, state, reload) {
     }});
     const labels = labelEditor(id, reload);
     const bar = actionBar(id, state, reload);
-    const node = h("header", {class: "experiment-head"},
+    const node = h("header", {class: "experiment-head"}, place.crumbs,
         h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),
         place.line, place.searcher, place.best, h("div", {class: "bar"}, place.progress, labels.node));
 
@@ -234,6 +235,10 @@ function header(id, state, reload) {
 
     function draw() {
         const {experiment, config} = state;
+        const where = [experiment.workspaceName, experiment.projectName].join();
+        // In `det ui` there is only one place.  Drawn once, so that a link is not replaced while it is pressed.
+        if (mayChange() && place.crumbs.dataset.shown !== where) fill(place.crumbs, crumbs([`/workspaces/${experiment.workspaceId}`, experiment.workspaceName], [`/projects/${experiment.projectId}`, experiment.projectName], [null, `Experiment ${id}`]));
+        place.crumbs.dataset.shown = where;
         fill(place.badge, badge(experiment.state));
         fill(place.archived, experiment.archived && h("span", {class: "chip"}, "archived"), experiment.unmanaged && h("span", {class: "chip", title: "Its program runs outside the cluster; the master only records it"}, "unmanaged"));
         name.update(experiment.name);

@@ -4,6 +4,8 @@
 // The master searches, filters, sorts and counts; the browser shows one page of the result, so a hundred thousand
 // experiments cost it no more than a hundred.  The address holds search, filters, order and columns.  The selection is kept
 // across pages, filters and changes.
+//
+// The page of a project shows the same table, limited to its experiments (showExperiments).
 
 import {get, isAbort, post} from "../api.js";
 import {showShortcuts} from "../app.js";
@@ -12,6 +14,7 @@ import {debounce, fill, h} from "../dom.js";
 import {bytes, duration, number, plural, time} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {mayChange} from "../session.js";
+import {chooseProject} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, errorSentence, field, menu, progressBar, toast, toastError} from "../widgets.js";
 
@@ -47,6 +50,8 @@ const COLUMNS = [
     {id: "checkpoints", label: "Checkpoints", needs: ["checkpoints"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.checkpoints)},
     {id: "checkpointSize", label: "Checkpoint size", needs: ["checkpointSize"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => row.checkpointSize ? bytes(row.checkpointSize) : ""},
     {id: "priority", label: "Priority", needs: ["priority"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.priority)},
+    {id: "project", label: "Project", needs: ["projectId", "projectName"], class: "phone-off cut", cell: (row) => link(`/projects/${row.projectId}`, {title: row.projectName}, row.projectName)},
+    {id: "workspace", label: "Workspace", needs: ["workspaceId", "workspaceName"], class: "phone-off cut", cell: (row) => link(`/workspaces/${row.workspaceId}`, {title: row.workspaceName}, row.workspaceName)},
     {id: "parent", label: "Forked from", needs: ["parentId"], isNumber: true, class: "phone-off", cell: (row) => row.parentId ? link(`/experiments/${row.parentId}`, {}, String(row.parentId)) : ""},
 ];
 const DEFAULT_COLUMNS = ["id", "name", "state", "progress", "bestMetric", "trials", "owner", "start", "duration", "labels"];
@@ -98,8 +103,13 @@ function addressOf(view) {
         page: view.page === 1 ? "" : view.page, size: view.size === SIZE ? "" : view.size, columns: isDefault ? "" : view.columns.join()};
 }
 
-export async function page({root, query, title, signal, live, onLeave, keys}) {
-    title("Experiments");
+export async function page(ctx) {
+    ctx.title("Experiments");
+    await showExperiments(ctx, {head: h("div", {class: "head"}, h("h1", "Experiments"), button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"}))});
+}
+
+// `within`: query parameters that are always sent ({projectIds: 3}); `none`: shown if there is nothing to list.
+export async function showExperiments({root, query, signal, live, onLeave, keys}, {head = null, within = {}, none = null}) {
     const view = viewFrom(query);
     const selection = new Set();
     const known = new Map(); // names of experiments seen so far, for dialogs and toasts
@@ -111,7 +121,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
 
     const neededColumns = () => [...new Set([...ALWAYS, ...COLUMNS.filter((column) => view.columns.includes(column.id)).flatMap((column) => column.needs),
         ...(view.columns.includes("duration") ? ["startTime"] : [])])].join();
-    const question = () => ({...filtersOf(view), sort: view.sort, offset: (view.page - 1) * view.size, limit: view.size, columns: neededColumns()});
+    const question = () => ({...within, ...filtersOf(view), sort: view.sort, offset: (view.page - 1) * view.size, limit: view.size, columns: neededColumns()});
 
     async function load() {
         asked?.abort();
@@ -161,7 +171,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
 
     let values = null; // the values to filter by: read when a menu first opens, and again after changes
     const valuesOf = async (name) => {
-        values ||= get(ADDRESS, {limit: 0, archived: "both", values: true}, {signal});
+        values ||= get(ADDRESS, {...within, limit: 0, archived: "both", values: true}, {signal});
         try {
             return (await values).values[name].filter((one) => one.name).map((one) => ({value: one.name, count: one.count}));
         } catch (error) {
@@ -248,6 +258,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
 
     function nothing() {
         if (reply.total) return null;
+        if (!reply.all && none) return none();
         if (!reply.all) return empty(h("p", "There are no experiments yet."), h("p", "Create one: ", h("code", "det experiment create config.yaml .")));
         if (!isFiltered(view)) return empty(h("p", view.archived === "yes" ? "No experiment is archived." : "All experiments are archived."),
             button("Show all", () => change({archived: "both"})));
@@ -257,9 +268,9 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     function draw() {
         for (const row of reply.experiments) known.set(row.id, row.name);
         table.rows(reply.experiments);
-        const none = nothing();
-        fill(notice, none);
-        table.node.hidden = !!none;
+        const nothingNode = nothing();
+        fill(notice, nothingNode);
+        table.node.hidden = !!nothingNode;
         drawChoice();
         drawFoot();
         drawSelection();
@@ -309,10 +320,19 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
         else await act(["unlabel", "Unlabel", `unlabelled “${cut(text)}”`], {label: text}, `Remove the label “${cut(text)}” from`);
     }
 
+    async function move() {
+        const ids = [...selection];
+        const project = await chooseProject(`Move ${plural(ids.length, "experiment")} to`, {signal});
+        if (!project) return;
+        const {results} = await post("/api/v1/projects/-1/experiments/move", {experimentIds: ids, destinationProjectId: project.id});
+        toastResults(results, `moved to ${cut(project.name)}`);
+        await reload();
+    }
+
     const compare = () => go(`/compare?experiments=${[...selection].slice(0, COMPARE_MOST).join(",")}`);
     const doing = (work) => () => Promise.resolve(work()).catch((error) => error.status === 401 || toastError(error));
     async function selectAll() {
-        const found = await get(ADDRESS, {...filtersOf(view), columns: "id", limit: -1, sort: view.sort}, {signal});
+        const found = await get(ADDRESS, {...within, ...filtersOf(view), columns: "id", limit: -1, sort: view.sort}, {signal});
         for (const one of found.experiments) selection.add(one.id);
         table.paintSelection();
         drawSelection();
@@ -338,7 +358,7 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
             button("Compare", compare, {disabled: selection.size < 2 || selection.size > COMPARE_MOST, title: selection.size > COMPARE_MOST ? `At most ${COMPARE_MOST} can be compared` : "c"}),
             mayChange() && ACTIONS.slice(0, 4).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
             mayChange() && menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
-                .concat([["Add label …", doing(() => label(true))], ["Remove label …", doing(() => label(false))]])));
+                .concat([["Add label …", doing(() => label(true))], ["Remove label …", doing(() => label(false))], ["Move to project …", doing(move)]])));
         for (const node of selected.querySelectorAll("button")) if (held && node.textContent === held && !node.disabled) node.focus();
     }
 
@@ -370,12 +390,11 @@ export async function page({root, query, title, signal, live, onLeave, keys}) {
     document.addEventListener("visibilitychange", reloadSoon);
     onLeave(() => document.removeEventListener("visibilitychange", reloadSoon));
 
-    fill(root, h("div", {class: "head"}, h("h1", "Experiments"), button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"})),
-        h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived, h("span", {class: "grow"}), columns.node), chips, selected, notice, table.node, foot);
+    fill(root, head, h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived, h("span", {class: "grow"}), columns.node), chips, selected, notice, table.node, foot);
     await load();
     // After missed changes: removes experiments that were deleted from the selection.
     async function deselectDeleted() {
-        const {experiments} = await get(ADDRESS, {columns: "id", limit: -1, archived: "both"}, {signal});
+        const {experiments} = await get(ADDRESS, {...within, columns: "id", limit: -1, archived: "both"}, {signal});
         const left = new Set(experiments.map((one) => one.id));
         for (const id of selection) left.has(id) || selection.delete(id);
         drawSelection();

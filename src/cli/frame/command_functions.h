@@ -45,6 +45,29 @@ RUN(experiment_set_max_slots);
 RUN(experiment_set_gc_policy);
 RUN(experiment_set_log_retention);
 RUN(experiment_download);
+/* workspace.c */
+RUN(workspace_list);
+RUN(workspace_create);
+RUN(workspace_describe);
+RUN(workspace_edit);
+RUN(workspace_archive);
+RUN(workspace_unarchive);
+RUN(workspace_delete);
+RUN(workspace_pin);
+RUN(workspace_unpin);
+RUN(workspace_list_projects);
+RUN(workspace_list_pools);
+/* project.c */
+RUN(project_create);
+RUN(project_describe);
+RUN(project_list_experiments);
+RUN(project_edit);
+RUN(project_add_note);
+RUN(project_archive);
+RUN(project_unarchive);
+RUN(project_move);
+RUN(project_delete);
+RUN(experiment_move);
 /* logs.c */
 RUN(experiment_logs);
 RUN(trial_logs);

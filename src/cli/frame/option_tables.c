@@ -110,6 +110,57 @@ const struct cli_opt list_opts[] = {
     END,
 };
 
+const struct cli_opt space_list_opts[] = {
+    FLAG('a', "all", space_list_options, all, "also archived ones"),
+    TEXT(0, "sort-by", space_list_options, sort_by, "KEY", "order of the list",
+         CHOICES("id", "name"), .def = "id"),
+    END,
+};
+
+#define WORKSPACE_OPTS                                                                 \
+    TEXT(0, "checkpoint-storage-config", workspace_options, storage, "YAML",           \
+         "checkpoint_storage of experiments that name none"),                          \
+        TEXT(0, "checkpoint-storage-config-file", workspace_options, storage_file,     \
+             "FILE", "the same, from a file"),                                         \
+        NUMBER(0, "agent-uid", workspace_options, agent_uid, "UID", 0, 4294967294,     \
+               "Unix user of its tasks"),                                              \
+        NUMBER(0, "agent-gid", workspace_options, agent_gid, "GID", 0, 4294967294,     \
+               "Unix group of its tasks"),                                             \
+        TEXT(0, "agent-user", workspace_options, agent_user, "NAME",                   \
+             "name of that user"),                                                     \
+        TEXT(0, "agent-group", workspace_options, agent_group, "NAME",                 \
+             "name of that group"),                                                    \
+        TEXT(0, "default-compute-pool", workspace_options, compute_pool, "POOL",       \
+             "pool of tasks with slots that name none"),                               \
+        TEXT(0, "default-aux-pool", workspace_options, aux_pool, "POOL",               \
+             "pool of tasks without slots that name none")
+
+const struct cli_opt workspace_create_opts[] = {
+    WORKSPACE_OPTS,
+    END,
+};
+
+const struct cli_opt workspace_edit_opts[] = {
+    TEXT('n', "name", workspace_options, name, "NAME", "its new name"),
+    WORKSPACE_OPTS,
+    END,
+};
+
+const struct cli_opt project_create_opts[] = {
+    TEXT('d', "description", project_options, description, "TEXT", "describes it"),
+    TEXT('k', "key", project_options, key, "KEY",
+         "short name, 1 to 5 letters or digits (default: made from the name)"),
+    END,
+};
+
+const struct cli_opt project_edit_opts[] = {
+    TEXT('n', "name", project_options, name, "NAME", "its new name"),
+    TEXT('d', "description", project_options, description, "TEXT",
+         "its new description"),
+    TEXT('k', "key", project_options, key, "KEY", "its new short name"),
+    END,
+};
+
 const struct cli_opt yes_opts[] = {
     FLAG('y', "yes", yes_options, yes, "do not ask"),
     END,

@@ -11,6 +11,11 @@ extern const struct cli_opt cli_global_opts[]; /* fills struct cli_globals */
 extern const struct cli_opt create_opts[];
 extern const struct cli_opt continue_opts[];
 extern const struct cli_opt list_opts[];
+extern const struct cli_opt space_list_opts[];
+extern const struct cli_opt workspace_create_opts[];
+extern const struct cli_opt workspace_edit_opts[];
+extern const struct cli_opt project_create_opts[];
+extern const struct cli_opt project_edit_opts[];
 extern const struct cli_opt yes_opts[];
 extern const struct cli_opt wait_opts[];
 extern const struct cli_opt log_opts[];

@@ -33,6 +33,29 @@ struct list_options {
     int64_t limit;
 };
 
+struct space_list_options {
+    bool all;
+    const char *sort_by; /* "id" or "name" */
+};
+
+struct workspace_options {
+    const char *name;         /* edit */
+    const char *storage;      /* YAML */
+    const char *storage_file; /* a file with that */
+    int64_t agent_uid;        /* CLI_UNSET: not given */
+    int64_t agent_gid;
+    const char *agent_user;
+    const char *agent_group;
+    const char *compute_pool;
+    const char *aux_pool;
+};
+
+struct project_options {
+    const char *name; /* edit */
+    const char *description;
+    const char *key;
+};
+
 struct yes_options {
     bool yes;
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* experiment.c - `det experiment`: lists and describes experiments. */
+#include "cli/nouns/experiment.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -144,7 +146,6 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
     CLEANUP(buf_done) struct buf query = BUF_INIT;
     const struct list_options *options = in->options;
     struct json *reply, *list;
-    struct table table;
     det_status st = DET_OK;
 
     /* the newest N come in descending order, and are reversed before they are shown */
@@ -173,8 +174,15 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
         note_empty_list(cli, options);
         return DET_OK;
     }
+    return experiment_print_table(cli, list);
+}
+
+det_status experiment_print_table(struct cli *cli, const struct json *experiments)
+{
+    struct table table;
+
     table_init(&table, &cli->mem, experiment_columns);
-    json_each(e, list)
+    json_each(e, experiments)
         add_experiment(cli, &table, e);
     return cli_print_table(cli, &table);
 }
@@ -288,6 +296,8 @@ static void put_experiment(struct cli *cli, const struct json *e)
     cli_print_field(cli, "description", json_str(json_get(e, "description"), ""));
     put_labels(cli, json_get(e, "labels"));
     cli_print_field(cli, "owner", json_str(json_get(e, "username"), ""));
+    cli_print_field(cli, "workspace", json_str(json_get(e, "workspaceName"), ""));
+    cli_print_field(cli, "project", json_str(json_get(e, "projectName"), ""));
     cli_print_field(cli, "searcher", json_str(json_get(e, "searcherType"), ""));
     cli_print_field(cli, "pool", json_str(json_get(e, "resourcePool"), ""));
     cli_print_field(cli, "started", format_time(cli, json_get(e, "startTime")));

@@ -66,10 +66,11 @@ static void render_experiment_texts(struct json_writer *w,
     jw_i64(w, "userId", v->row.owner_id);
     jw_str(w, "displayName", v->display_name ? v->display_name : "");
     jw_i64(w, "projectId", v->row.project_id);
-    jw_i64(w, "projectOwnerId", 1);
-    jw_str(w, "projectName", "Uncategorized");
-    jw_i64(w, "workspaceId", 1);
-    jw_str(w, "workspaceName", "Uncategorized");
+    jw_i64(w, "projectOwnerId", v->project_owner_id);
+    jw_str(w, "projectName", v->project_name);
+    jw_i64(w, "workspaceId", v->workspace_id);
+    jw_str(w, "workspaceName", v->workspace_name);
+    jw_bool(w, "parentArchived", v->is_parent_archived);
     jw_str(w, "resourcePool", v->row.resource_pool);
 }
 

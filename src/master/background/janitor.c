@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* janitor.c - see janitor.h.
  *
- *   asleep --woken, or IDLE_US passed--> delete experiments --> compact metrics
- *      ^                                                              |
- *      +---- no work left <---- expire (every ten minutes) <---- compact logs
+ *   asleep --woken, or IDLE_US passed--> delete experiments --> delete projects and
+ *      ^                                                              |     workspaces
+ *      |                                                              v
+ *      +-- no work left <-- expire (every ten minutes) <-- compact logs and metrics
  *
  * Each step is one write job, repeated while it finds work; its done() posts the next step
  * to the janitor's lane.  The rows of a deleted experiment go after agents have removed the
@@ -29,6 +30,7 @@
 #include "store/metric/metric_compact.h"
 #include "store/people/audit.h"
 #include "store/people/session.h"
+#include "store/space/space_delete.h"
 #include "store/store.h"
 
 enum {
@@ -38,7 +40,7 @@ enum {
     EXPIRE_EVERY_US = 600 * 1000000,
 };
 
-enum step { STEP_DELETE, STEP_METRICS, STEP_LOGS, STEP_EXPIRE, STEPS };
+enum step { STEP_DELETE, STEP_SPACES, STEP_METRICS, STEP_LOGS, STEP_EXPIRE, STEPS };
 
 /* The stages of deleting an experiment, in this order. */
 enum deletion {
@@ -181,6 +183,9 @@ static det_status run_step(struct write_job *job, struct db *db, struct err *err
     case STEP_DELETE:
         st = delete_some(janitor, db, err);
         janitor->did_work = true; /* this deletion continues, or the next one follows */
+        break;
+    case STEP_SPACES:
+        st = store_space_delete_step(db, &janitor->did_work, err);
         break;
     case STEP_METRICS:
         st = store_metric_compact(db, false, &janitor->did_work, err);

@@ -82,6 +82,7 @@ static det_status write_new_job(struct db *db, const struct core_effect *effect,
         .forked_from = effect->job.forked_from,
         .type = effect->job.type,
         .sources = effect->job.sources,
+        .workspace_id = effect->job.workspace_id,
         .files = effect->job.files,
         .files_len = effect->job.files_len,
     };

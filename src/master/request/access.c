@@ -101,17 +101,21 @@ det_status access_check_call(struct request *req)
 /* A field that needs more than its row is checked like a call of its own on the same object. */
 det_status access_check_fields(struct request *req)
 {
+    const struct rights_object nothing = {.kind = ROUTE_OBJECT_none};
     det_status st = DET_OK;
 
     for (int i = 0; !st && i < rights_field_rule_count; i++) {
         const struct rights_field_rule *rule = &rights_field_rules[i];
         struct route row = *req->route;
 
-        if (rule->route != row.id || !json_find(req->tree, rule->field))
+        /* null is the same as absent, as everywhere in a body */
+        if (rule->route != row.id || json_is_null(json_find(req->tree, rule->field)))
             continue;
         row.who = rule->who;
         row.permission = rule->permission;
-        st = check_object(req, &row, row.object, req->arg[0]);
+        st = row.object == ROUTE_OBJECT_none
+                 ? refuse(req, &row, rights_decide(&row, &req->caller, &nothing), "")
+                 : check_object(req, &row, row.object, req->arg[0]);
     }
     return st;
 }

@@ -26,7 +26,8 @@ enum {
     EXPERIMENT_STANDING,
 };
 
-/* $7 and $8 are the configurations; they are stored in their own table. */
+/* $7 and $8 are the configurations; they are stored in their own table.  $5 is the project
+ * at the submission: if it is gone by now, the experiment begins in the first one. */
 static const struct sql experiment_sql[] = {
     SQL(EXPERIMENT_ADD,
         "INSERT INTO experiments (id, state, job_id, owner_id, project_id, parent_id,"
@@ -35,7 +36,9 @@ static const struct sql experiment_sql[] = {
         "labels,"
         "  searcher_type, searcher_metric, smaller_is_better, log_retention_days,"
         "  files_size, is_unmanaged, external_id)"
-        " VALUES ($1, $2, $3, $4, $5, $6, $9, $10, $11, $12, $13, $14, $15, $16, $17,"
+        " VALUES ($1, $2, $3, $4,"
+        "  COALESCE((SELECT p.id FROM projects p WHERE p.id = $5), 1), $6, $9, $10, "
+        "$11, $12, $13, $14, $15, $16, $17,"
         "  $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)"
         " ON CONFLICT (external_id) WHERE external_id IS NOT NULL"
         "  AND state NOT IN ('DELETING', 'DELETE_FAILED') DO NOTHING"),
@@ -45,8 +48,7 @@ static const struct sql experiment_sql[] = {
     SQL(EXPERIMENT_ADD_FILES,
         "INSERT INTO experiment_files (id, files) VALUES ($1, $2)"),
     SQL(EXPERIMENT_PUT,
-        "UPDATE experiments SET state = $2, job_id = $3, owner_id = $4, project_id = "
-        "$5,"
+        "UPDATE experiments SET state = $2, job_id = $3, owner_id = $4,"
         "  parent_id = $6, resource_pool = $9, priority = $10, weight = $11,"
         "  max_slots = $12, submitted_us = $13, start_us = $14, end_us = $15,"
         "  progress = $16, trials = $17, search_seq = $18, snapshot_seq = $19,"
@@ -183,6 +185,12 @@ static const struct field view_fields[] = {
     FIELD_END,
 };
 
+/* The owner, the project and the workspace. */
+#define JOINS                                                                          \
+    " LEFT JOIN users u ON u.id = e.owner_id"                                          \
+    " LEFT JOIN projects p ON p.id = e.project_id"                                     \
+    " LEFT JOIN workspaces w ON w.id = p.workspace_id"
+
 static void build_view(struct sql_build *b, bool with_config)
 {
     buf_puts(&b->text, "SELECT ");
@@ -198,6 +206,8 @@ static void build_view(struct sql_build *b, bool with_config)
     buf_puts(
         &b->text,
         ", COALESCE(u.username, ''), COALESCE(u.display_name, ''),"
+        " COALESCE(p.name, ''), COALESCE(p.owner_id, 0), COALESCE(w.id, 0),"
+        " COALESCE(w.name, ''), COALESCE(p.is_archived OR w.is_archived, FALSE),"
         " CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"
         "  WHERE n.experiment_id = e.id) ELSE e.trials END,"
         " t.id, t.best_metric,"
@@ -209,10 +219,10 @@ static void build_view(struct sql_build *b, bool with_config)
         " FROM experiments e");
     if (with_config)
         buf_puts(&b->text, " LEFT JOIN experiment_configs c ON c.id = e.id");
-    buf_puts(&b->text, " LEFT JOIN users u ON u.id = e.owner_id"
-                       " LEFT JOIN trials t ON t.id = (SELECT b.id FROM trials b"
-                       "  WHERE b.experiment_id = e.id AND b.best_rank IS NOT NULL"
-                       "  ORDER BY b.best_rank, b.id LIMIT 1)");
+    buf_puts(&b->text,
+             JOINS " LEFT JOIN trials t ON t.id = (SELECT b.id FROM trials b"
+                   "  WHERE b.experiment_id = e.id AND b.best_rank IS NOT NULL"
+                   "  ORDER BY b.best_rank, b.id LIMIT 1)");
 }
 
 static void read_view(struct db_query *q, struct arena *mem,
@@ -222,6 +232,11 @@ static void read_view(struct db_query *q, struct arena *mem,
     db_read(q, view_fields, view, mem);
     view->username = db_col_str(q, mem);
     view->display_name = db_col_str(q, mem);
+    view->project_name = db_col_str(q, mem);
+    view->project_owner_id = db_col_i64(q);
+    view->workspace_id = db_col_i64(q);
+    view->workspace_name = db_col_str(q, mem);
+    view->is_parent_archived = db_col_bool(q);
     view->num_trials = db_col_i64(q);
     view->best_trial_id = db_col_i64(q);
     view->has_best_metric = !db_col_is_null(q);
@@ -327,6 +342,8 @@ static void build_where(struct sql_build *b, const struct experiment_query *quer
     if (query->project_id)
         buf_printf(&b->text, " AND e.project_id = %" PRId64, query->project_id);
     build_scope(b, &query->scope);
+    if (query->hides_archived_spaces)
+        buf_puts(&b->text, " AND NOT COALESCE(p.is_archived OR w.is_archived, FALSE)");
 }
 
 static det_status count_rows(struct db *db, const struct experiment_query *query,
@@ -336,10 +353,8 @@ static det_status count_rows(struct db *db, const struct experiment_query *query
 
     build_where(&b, query);
     CLEANUP(db_query_done)
-    struct db_query q = sql_build_query(&b, db,
-                                        "SELECT COUNT(*) FROM experiments e"
-                                        " LEFT JOIN users u ON u.id = e.owner_id",
-                                        err);
+    struct db_query q =
+        sql_build_query(&b, db, "SELECT COUNT(*) FROM experiments e" JOINS, err);
 
     if (db_next(&q))
         *ret_total = db_col_i64(&q);

@@ -29,7 +29,7 @@ struct experiment_texts {
 det_status store_experiment_add(struct db *db, const struct experiment *row,
                                 const struct experiment_texts *texts, struct err *err);
 /* Does not change the configurations: only store_experiment_patch() and
- * store_experiment_continue() do. */
+ * store_experiment_continue() do.  Nor the project: only store_project_take() does. */
 det_status store_experiment_put(struct db *db, const struct experiment *row,
                                 struct err *err);
 
@@ -52,6 +52,11 @@ struct experiment_view {
     int64_t log_retention_days; /* -2: not given */
     const char *username;
     const char *display_name;
+    const char *project_name;
+    int64_t project_owner_id;
+    int64_t workspace_id;
+    const char *workspace_name;
+    bool is_parent_archived; /* its project or workspace is */
     int64_t num_trials;
     int64_t best_trial_id; /* 0: none */
     double best_metric;
@@ -78,8 +83,9 @@ struct experiment_query {
     int64_t id_gt, id_gte, id_lt, id_lte; /* 0: no bound */
     int64_t project_id;                   /* 0: all */
     struct scope scope;
-    bool without_config; /* leave configurations out: NULL */
-    const char *sort;    /* SORT_BY_*; NULL: by id */
+    bool hides_archived_spaces; /* not those of archived projects and workspaces */
+    bool without_config;        /* leave configurations out: NULL */
+    const char *sort;           /* SORT_BY_*; NULL: by id */
     bool is_descending;
     struct page page;
 };

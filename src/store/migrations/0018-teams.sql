@@ -40,10 +40,14 @@ CREATE TABLE projects (
 CREATE UNIQUE INDEX projects_by_name ON projects (workspace_id, name);
 CREATE UNIQUE INDEX projects_by_key ON projects (project_key);
 
--- owner 0 stands for the user `admin`, who is made after the migrations
-INSERT INTO workspaces (id, name, owner_id, is_immutable) VALUES (1, 'Uncategorized', 0, TRUE);
+-- User 1 is `admin`, who is made after the migrations.
+INSERT INTO workspaces (id, name, owner_id, is_immutable) VALUES (1, 'Uncategorized', 1, TRUE);
 INSERT INTO projects (id, workspace_id, name, project_key, owner_id, is_immutable)
-    VALUES (1, 1, 'Uncategorized', 'UNCAT', 0, TRUE);
+    VALUES (1, 1, 'Uncategorized', 'UNCAT', 1, TRUE);
+UPDATE experiments SET project_id = 1;
+-- Counts of a project need nothing but this index.
+DROP INDEX experiments_by_project;
+CREATE INDEX experiments_by_project ON experiments (project_id, state, start_us, trials);
 
 CREATE TABLE workspace_pins (
     user_id BIGINT NOT NULL,

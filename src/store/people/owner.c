@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/memory/arena.h"
-#include "base/memory/vec.h"
 #include "data/text.h"
 #include "store/engine/db.h"
 #include "store/sql_tables.h"
@@ -22,7 +21,6 @@ enum {
     OWNER_OF_PROJECT,
     OWNER_OF_GROUP,
     OWNER_OF_TOKEN,
-    OWNER_PROJECTS,
 };
 
 /* Columns: owner, second owner, workspace, experiment, trial, allocation, task, is a job.  An
@@ -65,7 +63,6 @@ static const struct sql owner_sql[] = {
                         " WHERE id = $1"),
     SQL(OWNER_OF_TOKEN, "SELECT user_id, 0, 0, 0, 0, 0, '', FALSE FROM sessions"
                         " WHERE id = $1 AND is_access_token"),
-    SQL(OWNER_PROJECTS, "SELECT id, workspace_id FROM projects ORDER BY id"),
 };
 const struct sql_table owner_sql_table = SQL_TABLE(owner_sql);
 
@@ -136,28 +133,4 @@ det_status store_owner_find_id(struct db *db, enum route_object kind, int64_t id
 
     snprintf(name, sizeof(name), "%" PRId64, id);
     return store_owner_find(db, kind, name, mem, ret_object, err);
-}
-
-det_status store_owner_projects(struct db *db, const struct scope *scope,
-                                struct arena *mem, struct field_i64s *ret_ids,
-                                struct err *err)
-{
-    CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &owner_sql[OWNER_PROJECTS], err);
-    VEC(int64_t) ids = {0};
-
-    while (db_next(&q)) {
-        int64_t id = db_col_i64(&q);
-
-        if (scope_has(scope, db_col_i64(&q)) && !vec_push(&ids, id))
-            q.status = err_default(err, DET_NOMEM);
-    }
-    *ret_ids = (struct field_i64s){.at = arena_array(mem, int64_t, ids.count + 1),
-                                   .count = ids.count};
-    if (!q.status && !ret_ids->at)
-        q.status = err_default(err, DET_NOMEM);
-    for (size_t i = 0; !q.status && i < ids.count; i++)
-        ret_ids->at[i] = ids.at[i];
-    vec_done(&ids);
-    return q.status;
 }

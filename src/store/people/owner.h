@@ -4,7 +4,6 @@
 #define STORE_PEOPLE_OWNER_H
 
 #include "base/err.h"
-#include "model/field.h"
 #include "wire/rights.h"
 
 struct arena;
@@ -18,10 +17,5 @@ det_status store_owner_find(struct db *db, enum route_object kind, const char *n
 det_status store_owner_find_id(struct db *db, enum route_object kind, int64_t id,
                                struct arena *mem, struct rights_object *ret_object,
                                struct err *err);
-
-/* The projects in a scope, ascending. */
-det_status store_owner_projects(struct db *db, const struct scope *scope,
-                                struct arena *mem, struct field_i64s *ret_ids,
-                                struct err *err);
 
 #endif

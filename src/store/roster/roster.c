@@ -17,6 +17,7 @@
 #include "base/memory/buf.h"
 #include "base/thread/lock.h"
 #include "data/json/json.h"
+#include "data/text_order.h"
 #include "model/states.h"
 #include "store/engine/db.h"
 #include "store/sql_tables.h"
@@ -132,44 +133,6 @@ void roster_committed(struct roster *roster)
 
 /* ---- texts ----------------------------------------------------------------------- */
 
-/* For letters of two bytes whose lower case has two bytes too. */
-static uint32_t fold_letter(uint32_t letter)
-{
-    /* `by` 1: upper and lower case alternate, beginning with upper case */
-    static const struct {
-        uint16_t from, to, by;
-    } ranges[] = {{0xc0, 0xd6, 0x20},   {0xd8, 0xde, 0x20},   {0x100, 0x12f, 1},
-                  {0x132, 0x137, 1},    {0x139, 0x148, 1},    {0x14a, 0x177, 1},
-                  {0x179, 0x17e, 1},    {0x391, 0x3a9, 0x20}, {0x400, 0x40f, 0x50},
-                  {0x410, 0x42f, 0x20}, {0x460, 0x481, 1}};
-
-    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
-        if (letter < ranges[i].from || letter > ranges[i].to)
-            continue;
-        return ranges[i].by > 1 ? letter + ranges[i].by
-                                : letter + !((letter - ranges[i].from) & 1);
-    }
-    return letter;
-}
-
-void roster_fold(char *to, const char *from, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        unsigned char byte = (unsigned char)from[i];
-        unsigned char next = i + 1 < len ? (unsigned char)from[i + 1] : 0;
-
-        if (byte >= 'A' && byte <= 'Z') {
-            byte += 'a' - 'A';
-        } else if (byte >= 0xc3 && byte <= 0xd1 && (next & 0xc0) == 0x80) {
-            uint32_t letter = fold_letter((byte & 0x1fU) << 6 | (next & 0x3fU));
-
-            to[i++] = (char)(0xc0 | letter >> 6);
-            byte = (unsigned char)(0x80 | (letter & 0x3f));
-        }
-        to[i] = (char)byte;
-    }
-}
-
 static void put_labels(struct buf *out, const struct json *labels)
 {
     json_each(label, labels) {
@@ -209,7 +172,7 @@ static det_status make_texts(struct row_texts *texts, struct db_query *q, int64_
     put_labels(out, list);
     texts->text_len = out->len;
     if (out->len)
-        roster_fold(out->data, out->data, out->len);
+        text_fold(out->data, out->data, out->len);
     buf_putc(out, '\0');
     texts->labels_len = out->len;
     if (json_first(list))
@@ -235,7 +198,7 @@ det_status roster_description(struct db *db, int64_t id, struct arena *mem,
     folded = arena_strdup(mem, text ? text : "");
     if (!folded)
         return err_default(err, DET_NOMEM);
-    roster_fold(folded, folded, strlen(folded));
+    text_fold(folded, folded, strlen(folded));
     *ret_text = folded;
     return DET_OK;
 }

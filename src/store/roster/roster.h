@@ -115,9 +115,6 @@ void roster_committed(struct roster *roster);
 det_status roster_catch_up(struct roster *roster, struct db *db, struct err *err);
 /* With `look` held, caught up: gives every row its name_rank. */
 det_status roster_rank_names(struct roster *roster, struct err *err);
-/* Folds ASCII, Latin, Greek and Cyrillic letters to lower case.  `to` has room for
- * `len` bytes, and may be `from`. */
-void roster_fold(char *to, const char *from, size_t len);
 /* The description of an is_long row, folded; in `mem`. */
 det_status roster_description(struct db *db, int64_t id, struct arena *mem,
                               const char **ret_text, struct err *err);

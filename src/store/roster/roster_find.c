@@ -16,6 +16,7 @@
 
 #include "base/compiler.h"
 #include "base/thread/lock.h"
+#include "data/text_order.h"
 #include "store/roster/roster.h"
 #include "store/store.h"
 
@@ -119,7 +120,7 @@ static bool wanted_of(const struct roster *roster, const struct roster_query *qu
         if (!text)
             return false;
         wanted->text_len = strlen(text);
-        roster_fold(text, text, wanted->text_len);
+        text_fold(text, text, wanted->text_len);
         wanted->text = text;
     }
     return wanted_names(&roster->owners, &query->users, mem, &wanted->owners) &&

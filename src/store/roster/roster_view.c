@@ -22,13 +22,16 @@ static const struct sql roster_view_sql[] = {
         "  COALESCE(e.searcher_type, ''), COALESCE(e.searcher_metric, ''),"
         "  e.smaller_is_better, COALESCE(t.id, 0), COALESCE(e.resource_pool, ''),"
         "  e.is_archived, e.is_unmanaged, e.parent_id, e.checkpoint_size,"
-        "  e.checkpoint_count, e.priority, t.best_metric,"
+        "  e.checkpoint_count, e.priority, e.project_id, COALESCE(p.name, ''),"
+        "  COALESCE(w.id, 0), COALESCE(w.name, ''), t.best_metric,"
         "  CASE WHEN e.is_unmanaged AND e.state = 'ACTIVE' THEN 4"
         "   WHEN e.state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
         "   WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
         "   ELSE 1 END) FROM allocations a WHERE a.experiment_id = e.id"
         "   AND a.state <> 'TERMINATED'), 1) ELSE 0 END"
         " FROM experiments e LEFT JOIN users u ON u.id = e.owner_id"
+        " LEFT JOIN projects p ON p.id = e.project_id"
+        " LEFT JOIN workspaces w ON w.id = p.workspace_id"
         " LEFT JOIN trials t ON t.id = (SELECT b.id FROM trials b"
         "  WHERE b.experiment_id = e.id AND b.best_rank IS NOT NULL"
         "  ORDER BY b.best_rank, b.id LIMIT 1)"
@@ -62,6 +65,10 @@ static const struct field view_fields[] = {
     FIELD(I64, roster_view, checkpoint_size, "bytes"),
     FIELD(I64, roster_view, checkpoint_count, "its checkpoints"),
     FIELD(I64, roster_view, priority, "lower first"),
+    FIELD(I64, roster_view, project_id, "its project"),
+    FIELD(STR, roster_view, project_name, "the name of that"),
+    FIELD(I64, roster_view, workspace_id, "its workspace"),
+    FIELD(STR, roster_view, workspace_name, "the name of that"),
     FIELD_END,
 };
 

@@ -41,6 +41,10 @@ struct roster_view {
     int64_t checkpoint_size;
     int64_t checkpoint_count;
     int64_t priority;
+    int64_t project_id;
+    const char *project_name;
+    int64_t workspace_id;
+    const char *workspace_name;
     uint32_t live_state;
 };
 /* *ret_found is false if the experiment was deleted. */

@@ -18,8 +18,9 @@
     " j.submitted_us, j.start_us, j.end_us, j.run_id"
 #define JOB_VIEW(config)                                                               \
     "SELECT " JOB_COLUMNS ", j.name, j.forked_from, j.files_size,"                     \
-    " COALESCE(u.username, ''), j.type, j.sources, " config                            \
-    "  FROM jobs j LEFT JOIN users u ON u.id = j.owner_id"
+    " COALESCE(u.username, ''), j.type, j.sources, j.workspace_id, w.name, " config    \
+    "  FROM jobs j LEFT JOIN users u ON u.id = j.owner_id"                             \
+    "  LEFT JOIN workspaces w ON w.id = j.workspace_id"
 #define JOB_WITH_CONFIG JOB_VIEW("c.config") " LEFT JOIN job_configs c ON c.id = j.id"
 #define IS_ALIVE        "j.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
 
@@ -44,9 +45,9 @@ static const struct sql job_sql[] = {
         "INSERT INTO jobs (id, state, task_id, owner_id, resource_pool, priority,"
         "  weight, slots, is_single_node, is_pausable, preemption_timeout_us,"
         "  submitted_us, start_us, end_us, run_id, name, forked_from, files_size, type,"
-        "  sources)"
+        "  sources, workspace_id)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,"
-        "  $16, $17, $18, $19, $20)"),
+        "  $16, $17, $18, $19, $20, $21)"),
     SQL(JOB_ADD_CONFIG, "INSERT INTO job_configs (id, config) VALUES ($1, $2)"),
     SQL(JOB_ADD_FILES, "INSERT INTO job_files (id, files) VALUES ($1, $2)"),
     SQL(JOB_PUT,
@@ -57,10 +58,13 @@ static const struct sql job_sql[] = {
     SQL(JOB_GET, JOB_WITH_CONFIG " WHERE j.task_id = $1"),
     SQL(JOB_BY_ID, JOB_WITH_CONFIG " WHERE j.id = $1"),
     SQL(JOB_IS_OVER, "SELECT NOT (" IS_ALIVE ") FROM jobs j WHERE j.id = $1"),
-    SQL(JOB_LIST, JOB_VIEW("NULL") " ORDER BY j.id DESC LIMIT $1 OFFSET $2"),
+    SQL(JOB_LIST,
+        JOB_VIEW(
+            "NULL") " WHERE w.id IS NOT NULL ORDER BY j.id DESC LIMIT $1 OFFSET $2"),
     SQL(JOB_LIST_ALIVE,
         JOB_VIEW("NULL") " WHERE " IS_ALIVE " ORDER BY j.id DESC LIMIT $1 OFFSET $2"),
-    SQL(JOB_COUNT, "SELECT COUNT(*) FROM jobs j"),
+    SQL(JOB_COUNT,
+        "SELECT COUNT(*) FROM jobs j JOIN workspaces w ON w.id = j.workspace_id"),
     SQL(JOB_COUNT_ALIVE, "SELECT COUNT(*) FROM jobs j WHERE " IS_ALIVE),
     SQL(JOB_FILES, "SELECT files FROM job_files WHERE id = $1"),
     SQL(JOBS_ALIVE,
@@ -81,6 +85,7 @@ static det_status add_row(struct db *db, const struct job *row,
     db_bind_i64(&q, (int64_t)texts->files_len);
     db_bind_str(&q, texts->type ? texts->type : JOB_GENERIC);
     db_bind_str(&q, texts->sources);
+    db_bind_i64(&q, texts->workspace_id ? texts->workspace_id : 1);
     return db_run(&q);
 }
 
@@ -132,6 +137,8 @@ static const struct field job_view_fields[] = {
     FIELD(STR, job_view, username, "its owner's name"),
     FIELD(STR, job_view, type, "its type"),
     FIELD(JSON, job_view, sources, "the experiments and trials it shows"),
+    FIELD(I64, job_view, workspace_id, "its workspace"),
+    FIELD(STR, job_view, workspace_name, "the name of that"),
     FIELD(JSON, job_view, config, "the complete configuration"),
     FIELD_END,
 };

@@ -26,6 +26,7 @@ struct job_texts {
     const char *forked_from; /* a task id; NULL: none */
     const char *type;        /* JOB_TENSORBOARD; NULL: JOB_GENERIC */
     const char *sources;     /* JSON; NULL: none */
+    int64_t workspace_id;    /* 0: the first one */
     const void *files;
     uint64_t files_len;
 };
@@ -43,6 +44,8 @@ struct job_view {
     const char *username; /* of its owner; "": the user was deleted */
     const char *type;     /* JOB_GENERIC, JOB_TENSORBOARD */
     const char *sources;  /* JSON: {"experimentIds":[..],"trialIds":[..]}; NULL: none */
+    int64_t workspace_id;
+    const char *workspace_name; /* NULL: it was deleted */
     const char *config;
 };
 

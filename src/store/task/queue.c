@@ -20,15 +20,18 @@ static const struct sql queue_sql[] = {
         "  e.submitted_us AS submitted_us, e.priority AS priority, e.weight,"
         "  e.progress, SUM(a.slots),"
         "  SUM(CASE WHEN a.state = 'PENDING' THEN 0 ELSE a.slots END),"
-        "  MAX(CASE WHEN a.state = 'PENDING' THEN 0 ELSE 1 END), TRUE"
+        "  MAX(CASE WHEN a.state = 'PENDING' THEN 0 ELSE 1 END), TRUE,"
+        "  COALESCE(p.workspace_id, 0)"
         "  FROM allocations a JOIN experiments e ON e.id = a.experiment_id"
+        "  LEFT JOIN projects p ON p.id = e.project_id"
         "  LEFT JOIN users u ON u.id = e.owner_id"
-        " WHERE a.state <> 'TERMINATED' GROUP BY e.id, u.username"
+        " WHERE a.state <> 'TERMINATED' GROUP BY e.id, u.username, p.workspace_id"
         " UNION ALL SELECT 0, j.id, j.type, j.task_id, j.name, COALESCE(u.username, "
         "''),"
         "  j.owner_id, j.resource_pool, j.submitted_us, j.priority, j.weight, 0.0,"
         "  a.slots, CASE WHEN a.state = 'PENDING' THEN 0 ELSE a.slots END,"
-        "  CASE WHEN a.state = 'PENDING' THEN 0 ELSE 1 END, j.is_pausable"
+        "  CASE WHEN a.state = 'PENDING' THEN 0 ELSE 1 END, j.is_pausable,"
+        "  j.workspace_id"
         "  FROM allocations a JOIN jobs j ON j.id = a.job_id"
         "  LEFT JOIN users u ON u.id = j.owner_id WHERE a.state <> 'TERMINATED'"
         " ORDER BY priority, submitted_us, experiment, job"),
@@ -58,6 +61,7 @@ static const struct field queue_fields[] = {
     FIELD(I64, queue_view, allocated, "slots it holds"),
     FIELD(BOOL, queue_view, is_scheduled, "some allocation holds slots"),
     FIELD(BOOL, queue_view, is_preemptible, "it may be asked to stop"),
+    FIELD(I64, queue_view, workspace_id, "its workspace"),
     FIELD_END,
 };
 

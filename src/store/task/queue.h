@@ -29,6 +29,7 @@ struct queue_view {
     int64_t allocated;
     bool is_scheduled; /* some allocation holds slots */
     bool is_preemptible;
+    int64_t workspace_id;
     int64_t ahead; /* entries of its pool that wait before it */
 };
 /* In the order in which they get slots. */

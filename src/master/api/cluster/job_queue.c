@@ -31,7 +31,7 @@ static void render_job(struct json_writer *w, const struct queue_view *job)
     jw_str(w, "name", job->name);
     jw_str(w, "username", job->username);
     jw_i64(w, "userId", job->owner_id);
-    jw_i64(w, "workspaceId", 1);
+    jw_i64(w, "workspaceId", job->workspace_id);
     jw_str(w, "resourcePool", job->resource_pool);
     jw_time(w, "submissionTime", job->submitted_us);
     jw_i64(w, "requestedSlots", job->requested);

@@ -11,6 +11,7 @@
 #include "config/experiment_config.h"
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
+#include "master/api/placement.h"
 #include "master/api/render.h"
 #include "master/api/submit.h"
 #include "master/request/access.h"
@@ -31,6 +32,7 @@ struct create_state {
     char job_id[UUID_TEXT];
     char name[SUBMIT_NAME_SIZE];
     const char *warm_start; /* a checkpoint's uuid; NULL: none */
+    struct placement place;
 };
 
 /* ---- files ----------------------------------------------------------------------- */
@@ -79,11 +81,14 @@ static det_status load_config(struct request *req, const char *text,
     struct config_report report = CONFIG_REPORT(&req->mem, NULL);
     struct master *master = req->master;
     struct experiment_defaults defaults = {
+        .workspace_storage = state->place.storage,
         .checkpoint_storage = json_get(master->config, "checkpoint_storage"),
         .checkpoint_directory = master->checkpoint_directory,
         .task_container_defaults = json_get(master->config, "task_container_defaults"),
         .seed = (uint32_t)(master_now_us(master) / 1000000),
         .name = state->name,
+        .compute_pool = state->place.workspace.compute_pool,
+        .aux_pool = state->place.workspace.aux_pool,
     };
     unsigned char random[16];
     det_status st = rng_secret(random, sizeof(random), req->err);
@@ -181,8 +186,12 @@ static det_status reply_valid(struct request *req, const struct create_state *st
                 .job_id = "",
                 .resource_pool = state->config.resource_pool,
                 .state = EXPERIMENT_PAUSED,
-                .project_id = 1,
+                .project_id = state->place.project_id,
                 .start_us = master_now_us(req->master)},
+        .project_name = state->place.project_name,
+        .project_owner_id = state->place.project_owner_id,
+        .workspace_id = state->place.workspace.id,
+        .workspace_name = state->place.workspace.name,
         .name = state->config.name,
         .username = req->caller.username,
         .searcher_type = state->config.searcher_name,
@@ -206,7 +215,7 @@ static det_status submit_experiment(struct request *req)
 
     event.submitted.warm_start = state->warm_start;
     event.submitted.owner_id = req->caller.user_id;
-    event.submitted.project_id = body->project_id ? body->project_id : 1;
+    event.submitted.project_id = state->place.project_id;
     event.submitted.parent_id = body->parent_id;
     event.submitted.job_id = state->job_id;
     event.submitted.config = state->config.json;
@@ -231,18 +240,13 @@ static det_status hold_warm_start(struct write_job *job, struct db *db, struct e
     return store_checkpoint_hold(db, state->warm_start, err);
 }
 
-/* There is only project 1; 0 or no projectId means the same. */
-static det_status check_ids(struct request *req)
+static det_status check_ids(struct request *req, struct create_state *state)
 {
     const struct create_experiment_body *body = req->body;
-    int64_t project_id = body->project_id ? body->project_id : 1;
     struct experiment_view parent;
-    det_status st = DET_OK;
+    det_status st =
+        placement_of_experiment(req, body->project_id, body->config, &state->place);
 
-    if (body->project_id < 0 || body->project_id > 1)
-        return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
-                       body->project_id);
-    st = access_check_id(req, ROUTE_OBJECT_project, project_id);
     if (!st && body->parent_id)
         st = access_check_as(req, ROUTE_ID_get_model_def, ROUTE_OBJECT_experiment,
                              body->parent_id);
@@ -264,7 +268,7 @@ det_status experiment_create_unmanaged(struct request *req,
     if (!state || !row)
         return DET_NOMEM;
     req->body = body;
-    st = check_ids(req);
+    st = check_ids(req, state);
     if (!st)
         st = load_config(req, body->config, state);
     if (st || body->validate_only)
@@ -272,7 +276,7 @@ det_status experiment_create_unmanaged(struct request *req,
     *row = (struct experiment){.state = EXPERIMENT_ACTIVE,
                                .job_id = state->job_id,
                                .owner_id = req->caller.user_id,
-                               .project_id = body->project_id ? body->project_id : 1,
+                               .project_id = state->place.project_id,
                                .parent_id = body->parent_id,
                                .config = state->config.json,
                                .original_config = body->config,
@@ -303,7 +307,7 @@ det_status api_create_experiment(struct request *req)
     if (body->unmanaged)
         return experiment_create_unmanaged(req, body, NULL,
                                            experiment_create_reply_created);
-    st = check_ids(req);
+    st = check_ids(req, state);
     if (!st)
         st = load_config(req, body->config, state);
     if (!st)

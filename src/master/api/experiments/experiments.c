@@ -19,6 +19,7 @@
 #include "store/experiment/trial_view.h"
 #include "store/experiment/unmanaged.h"
 #include "store/metric/metric_names.h"
+#include "store/space/project.h"
 #include "store/store.h"
 #include "store/task/queue.h"
 #include "wire/bodies.h"
@@ -43,6 +44,7 @@ static void fill_query(struct experiment_query *query,
     query->id_lt = in->lt;
     query->id_lte = in->lte;
     query->project_id = in->project_id;
+    query->hides_archived_spaces = in->has_archived && !in->archived && !in->project_id;
     query->without_config = in->exclude_config;
     query->sort = in->sort_by;
     query->is_descending = listing_is_descending(in->order_by);
@@ -54,12 +56,15 @@ det_status api_list_experiments(struct request *req)
 {
     const struct experiments_query *in = req->query;
     struct experiment_query query = {0};
+    struct project_view project;
     struct experiment_view *rows;
     uint32_t count = 0;
     det_status st =
         listing_states(&in->states, experiment_state_names, &query.states, req->err);
 
     fill_query(&query, in);
+    if (!st && in->project_id)
+        st = store_project_get(req->db, in->project_id, &req->mem, &project, req->err);
     if (!st)
         st = access_scope(req, &query.scope);
     if (!st)

@@ -18,9 +18,9 @@
 #include "store/experiment/experiment_delete.h"
 #include "store/experiment/experiment_edit.h"
 #include "store/experiment/unmanaged.h"
-#include "store/people/owner.h"
 #include "store/roster/roster_find.h"
 #include "store/roster/roster_view.h"
+#include "store/space/project.h"
 #include "store/store.h"
 #include "wire/page_bodies.h"
 #include "wire/queries.h"
@@ -67,6 +67,10 @@ struct shown {
     int64_t checkpoint_size;
     int64_t checkpoints;
     int64_t priority;
+    int64_t project_id;
+    const char *project_name;
+    int64_t workspace_id;
+    const char *workspace_name;
 };
 
 static const struct field shown_fields[] = {
@@ -97,6 +101,10 @@ static const struct field shown_fields[] = {
     FIELD(I64, shown, checkpoint_size, "bytes"),
     FIELD(I64, shown, checkpoints, "how many"),
     FIELD(I64, shown, priority, "1 to 99, lower first"),
+    FIELD(I64, shown, project_id, "its project"),
+    FIELD(STR, shown, project_name, "the name of that"),
+    FIELD(I64, shown, workspace_id, "its workspace"),
+    FIELD(STR, shown, workspace_name, "the name of that"),
     FIELD_END,
 };
 
@@ -141,6 +149,10 @@ static struct shown shown_of(const struct roster_view *view, int64_t now_us)
         .parent_id = view->parent_id,
         .has_parent_id = view->parent_id > 0,
         .notes_length = view->notes_length,
+        .project_id = view->project_id,
+        .project_name = view->project_name,
+        .workspace_id = view->workspace_id,
+        .workspace_name = view->workspace_name,
         .checkpoint_size = view->checkpoint_size,
         .checkpoints = view->checkpoint_count,
         .priority = view->priority,
@@ -237,6 +249,55 @@ static det_status roster_states_from(const struct field_strs *names, struct aren
     return DET_OK;
 }
 
+static bool is_listed(const struct field_i64s *ids, int64_t id)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        if (ids->at[i] == id)
+            return true;
+    return !ids->count;
+}
+
+/* Experiments of an archived project or workspace are hidden like archived ones, unless
+ * that is what was asked for. */
+static bool is_wanted_project(const struct find_experiments_query *in,
+                              const struct roster_query *query,
+                              const struct project_place *project)
+{
+    bool is_asked_for = in->project_ids.count || in->workspace_id;
+
+    if (in->workspace_id && in->workspace_id != project->workspace_id)
+        return false;
+    if (!is_asked_for && query->archived == ROSTER_NOT_ARCHIVED && project->is_archived)
+        return false;
+    return is_listed(&in->project_ids, project->id);
+}
+
+/* The projects whose experiments may be shown. */
+static det_status projects_from(struct request *req,
+                                const struct find_experiments_query *in,
+                                struct roster_query *query)
+{
+    struct scope scope;
+    struct project_place *projects;
+    struct field_i64s *ids;
+    uint32_t count = 0;
+    det_status st = access_scope(req, &scope);
+
+    if (!st)
+        st = store_project_places(req->db, &req->mem, &projects, &count, req->err);
+    ids = st ? NULL : arena_new(&req->mem, struct field_i64s);
+    if (ids)
+        ids->at = arena_array(&req->mem, int64_t, count + 1);
+    if (!st && req->mem.has_failed)
+        return err_default(req->err, DET_NOMEM);
+    for (uint32_t i = 0; !st && i < count; i++)
+        if (scope_has(&scope, projects[i].workspace_id) &&
+            is_wanted_project(in, query, &projects[i]))
+            ids->at[ids->count++] = projects[i].id;
+    query->projects = ids && ids->count < count ? ids : NULL; /* all: no filter */
+    return st;
+}
+
 static det_status query_from(struct request *req,
                              const struct find_experiments_query *in,
                              struct roster_query *ret_query)
@@ -248,6 +309,8 @@ static det_status query_from(struct request *req,
         st = archived_from(in->archived, &query->archived, req->err);
     if (!st)
         st = roster_states_from(&in->states, &req->mem, &query->states, req->err);
+    if (!st)
+        st = projects_from(req, in, query);
     query->search = in->search;
     query->users = in->users;
     query->labels = in->labels;
@@ -328,23 +391,6 @@ static void render_counts(struct json_writer *w, const struct roster_page *page,
     jw_end_object(w);
 }
 
-/* The projects whose experiments the caller may see; NULL: all. */
-static det_status choose_projects(struct request *req,
-                                  const struct field_i64s **ret_projects)
-{
-    struct field_i64s *projects = arena_new(&req->mem, struct field_i64s);
-    struct scope scope;
-    det_status st = access_scope(req, &scope);
-
-    *ret_projects = NULL;
-    if (st || scope.is_all)
-        return st;
-    if (!projects)
-        return err_default(req->err, DET_NOMEM);
-    *ret_projects = projects;
-    return store_owner_projects(req->db, &scope, &req->mem, projects, req->err);
-}
-
 det_status api_find_experiments(struct request *req)
 {
     const struct find_experiments_query *in = req->query;
@@ -352,10 +398,8 @@ det_status api_find_experiments(struct request *req)
     struct roster_query query = {0};
     struct roster_page page = {0};
     bool has_rows;
-    det_status st = choose_projects(req, &query.projects);
+    det_status st = query_from(req, in, &query);
 
-    if (!st)
-        st = query_from(req, in, &query);
     if (!st)
         st = columns_from(in->columns, &req->mem, &fields, req->err);
     if (st)

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "config/config_load.h"
 #include "config/config_report.h"
 #include "config/job_config.h"
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
 #include "master/api/listing.h"
+#include "master/api/placement.h"
 #include "master/api/render.h"
 #include "master/api/submit.h"
 #include "master/api/tasks/tasks.h"
@@ -29,6 +31,7 @@ struct submission {
     size_t files_len;
     char task_id[UUID_TEXT];
     char name[SUBMIT_NAME_SIZE];
+    struct placement place;
 };
 
 /* ---- making ---------------------------------------------------------------------- */
@@ -41,6 +44,8 @@ static det_status load_config(struct request *req, struct submission *state)
         .task_container_defaults =
             json_get(req->master->config, "task_container_defaults"),
         .name = state->name,
+        .compute_pool = state->place.workspace.compute_pool,
+        .aux_pool = state->place.workspace.aux_pool,
     };
     unsigned char random[16];
     det_status st = rng_secret(random, sizeof(random), req->err);
@@ -53,6 +58,21 @@ static det_status load_config(struct request *req, struct submission *state)
                          &report, &state->config, req->err);
     return st ? err_prefix(req->err, "invalid job configuration")
               : submit_check_size("DET_TASK_CONFIG", state->config.json, req->err);
+}
+
+/* projectId, else the workspace that the configuration names. */
+static det_status choose_place(struct request *req, struct submission *state)
+{
+    const struct create_generic_task_body *body = req->body;
+    struct config_report report = CONFIG_REPORT(&req->mem, NULL);
+    struct json *tree = NULL;
+
+    /* what is wrong with the text, load_config() says */
+    if (config_parse(body->config, strlen(body->config), &report, &tree, NULL) ==
+        DET_NOMEM)
+        return err_default(req->err, DET_NOMEM);
+    return placement_of_job(req, body->project_id, 0,
+                            json_str(json_get(tree, "workspace"), NULL), &state->place);
 }
 
 /* A fork without files uses the files of its original. */
@@ -116,6 +136,7 @@ static det_status submit_job(struct request *req, struct submission *state)
     event.job_submitted.config = config->json;
     event.job_submitted.forked_from =
         body->forked_from && *body->forked_from ? body->forked_from : NULL;
+    event.job_submitted.workspace_id = state->place.workspace.id;
     event.job_submitted.files = state->files;
     event.job_submitted.files_len = state->files_len;
     req->state = state;
@@ -133,10 +154,7 @@ det_status api_create_generic_task(struct request *req)
     if (body->parent_id && *body->parent_id)
         return err_set(req->err, DET_UNSUPPORTED,
                        "parentId: jobs below another job are not built yet");
-    if (body->project_id < 0 || body->project_id > 1)
-        return err_set(req->err, DET_NOT_FOUND, "project '%" PRId64 "' not found",
-                       body->project_id);
-    st = access_check_id(req, ROUTE_OBJECT_project, 1);
+    st = choose_place(req, state);
     if (!st && body->forked_from && *body->forked_from)
         st = access_check_name_as(req, ROUTE_ID_get_task_config, ROUTE_OBJECT_task,
                                   body->forked_from);

@@ -210,6 +210,8 @@ void tasks_render_job(struct json_writer *w, const char *key,
     jw_i64(w, "slots", job->row.slots);
     jw_str(w, "resourcePool", job->row.resource_pool);
     jw_i64(w, "priority", job->row.priority);
+    jw_i64(w, "workspaceId", job->workspace_id);
+    jw_str(w, "workspaceName", job->workspace_name);
     jw_end_object(w);
 }
 

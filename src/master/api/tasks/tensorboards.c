@@ -15,12 +15,14 @@
 #include "data/json/json.h"
 #include "master/api/api.h"
 #include "master/api/listing.h"
+#include "master/api/placement.h"
 #include "master/api/render.h"
 #include "master/api/submit.h"
 #include "master/request/access.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/page.h"
+#include "store/space/workspace.h"
 #include "store/task/allocation.h"
 #include "store/task/job.h"
 #include "store/task/proxy.h"
@@ -37,6 +39,7 @@ struct launch {
     size_t files_len;
     char task_id[UUID_TEXT];
     char name[SUBMIT_NAME_SIZE];
+    struct placement place;
 };
 
 /* ---- showing --------------------------------------------------------------------- */
@@ -138,7 +141,7 @@ static det_status render_board(struct request *req, const char *key,
            board->run_count && board->runs[0].exit_reason ? board->runs[0].exit_reason
                                                           : "");
     jw_str(w, "jobId", row->task_id);
-    jw_i64(w, "workspaceId", 1);
+    jw_i64(w, "workspaceId", board->job.workspace_id);
     jw_end_object(w);
     return st;
 }
@@ -178,7 +181,8 @@ static bool is_wanted(const struct tensorboards_query *in, const struct job_view
         is_listed = is_listed || !strcmp(in->users.at[i], job->username);
     for (size_t i = 0; i < in->user_ids.count; i++)
         is_listed = is_listed || in->user_ids.at[i] == job->row.owner_id;
-    return is_listed && !strcmp(job->type, JOB_TENSORBOARD) && in->workspace_id <= 1;
+    return is_listed && !strcmp(job->type, JOB_TENSORBOARD) &&
+           (!in->workspace_id || in->workspace_id == job->workspace_id);
 }
 
 static int by_name(const void *a, const void *b)
@@ -213,8 +217,15 @@ static det_status list_rows(struct request *req, struct job_view **ret_rows,
     struct page whole = {0};
     uint32_t count = 0;
     uint32_t kept = 0;
-    det_status st =
-        store_job_list(req->db, in->all, &whole, &req->mem, ret_rows, &count, req->err);
+    struct workspace_view workspace;
+    det_status st = DET_OK;
+
+    if (in->workspace_id)
+        st = store_workspace_get(req->db, in->workspace_id, 0, &req->mem, &workspace,
+                                 req->err);
+    if (!st)
+        st = store_job_list(req->db, in->all, &whole, &req->mem, ret_rows, &count,
+                            req->err);
 
     for (uint32_t i = 0; !st && i < count; i++)
         if (is_wanted(in, &(*ret_rows)[i]) &&
@@ -313,6 +324,7 @@ static det_status load_config(struct request *req, struct launch *launch)
         .task_container_defaults =
             json_get(req->master->config, "task_container_defaults"),
         .name = launch->name,
+        .aux_pool = launch->place.workspace.aux_pool,
     };
     struct json *tree;
     unsigned char random[16];
@@ -422,6 +434,7 @@ static det_status submit_board(struct request *req, struct launch *launch)
     event.job_submitted.config = config->json;
     event.job_submitted.type = JOB_TENSORBOARD;
     event.job_submitted.sources = launch->sources;
+    event.job_submitted.workspace_id = launch->place.workspace.id;
     event.job_submitted.files = launch->files;
     event.job_submitted.files_len = launch->files_len;
     req->state = launch;
@@ -442,10 +455,9 @@ det_status api_launch_tensorboard(struct request *req)
     if (body->template_name && *body->template_name)
         return err_set(req->err, DET_UNSUPPORTED,
                        "templateName: templates are not built yet");
-    if (body->workspace_id < 0 || body->workspace_id > 1)
-        return err_set(req->err, DET_NOT_FOUND, "workspace '%" PRId64 "' not found",
-                       body->workspace_id);
-    st = access_check_id(req, ROUTE_OBJECT_workspace, 1);
+    st = placement_of_job(req, 0, body->workspace_id,
+                          json_str(json_get(body->config, "workspace"), NULL),
+                          &launch->place);
     if (!st)
         st = read_sources(req, launch);
     if (!st)
