@@ -145,6 +145,17 @@ static void stat_files(const struct serve_tls *tls, struct stat found[2])
     (void)stat(tls->key_file, &found[1]);
 }
 
+/* The files as they are used from now on. */
+static void note_files(struct serve_tls *tls)
+{
+    stat_files(tls, tls->used);
+    memcpy(tls->seen, tls->used, sizeof(tls->seen));
+    if (tls->used[1].st_mode & 0004)
+        log_warn(
+            "every user can read the private key in '%s'; close it with 'chmod 600'",
+            tls->key_file);
+}
+
 static det_status prepare_on(struct serve_tls *tls, const struct wish *wish,
                              const char *host, const char *folder, struct arena *mem,
                              struct err *err)
@@ -169,12 +180,7 @@ static det_status prepare_on(struct serve_tls *tls, const struct wish *wish,
         st = check_pair(tls, err);
     if (!st)
         st = show(tls, err);
-    stat_files(tls, tls->used);
-    memcpy(tls->seen, tls->used, sizeof(tls->seen));
-    if (!st && tls->used[1].st_mode & 0004)
-        log_warn(
-            "every user can read the private key in '%s'; close it with 'chmod 600'",
-            tls->key_file);
+    note_files(tls);
     return st;
 }
 

@@ -7,7 +7,7 @@
 #include "base/thread/executor.h"
 #include "core/core.h"
 #include "master/master.h"
-#include "net/forwarded.h"
+#include "net/peer/forwarded.h"
 
 struct agents;
 struct auth;

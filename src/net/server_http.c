@@ -49,7 +49,7 @@
 
 #include "base/memory/mem.h"
 #include "net/listen.h"
-#include "net/peer_owner.h"
+#include "net/peer/peer_owner.h"
 #include "net/relay.h"
 #include "net/tls/tls_server.h"
 

@@ -7,7 +7,7 @@
 #include "base/memory/buf.h"
 #include "data/json/json.h"
 #include "master/master_impl.h"
-#include "net/forwarded.h"
+#include "net/peer/forwarded.h"
 
 det_status client_address_read_config(struct master *master, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client_address.h - where a call comes from, through trusted proxies (net/forwarded.h). */
+/* client_address.h - where a call comes from, through trusted proxies (net/peer/forwarded.h). */
 #ifndef MASTER_REQUEST_CLIENT_ADDRESS_H
 #define MASTER_REQUEST_CLIENT_ADDRESS_H
 

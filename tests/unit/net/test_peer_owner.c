@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "net/net_addr.h"
-#include "net/peer_owner.h"
+#include "net/peer/peer_owner.h"
 #include "tests/support/test.h"
 
 static struct net_addr addr(const char *ip, uint16_t port)

@@ -14,7 +14,7 @@
 #include "base/memory/mem.h"
 #include "base/rng.h"
 #include "base/thread/lock.h"
-#include "net/forwarded.h"
+#include "net/peer/forwarded.h"
 
 #define SECOND_US INT64_C(1000000)
 #define WINDOW_US (60 * SECOND_US)

@@ -11,7 +11,7 @@
  *                          logins are checked on a lane of their own, a few at a time.
  *                          Names that have logged in from there keep the usual lane.
  *
- * An address is what one customer of a provider has (net/forwarded.h).  Names that do not
+ * An address is what one customer of a provider has (net/peer/forwarded.h).  Names that do not
  * exist count like others, so the answers do not tell which exist.  Counts are forgotten
  * after QUIET_US, with the process, and when the tables are full: the least failures first.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/forwarded.h"
+#include "net/peer/forwarded.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer_owner.h - which local user owns the other end of a connection. */
-#ifndef NET_PEER_OWNER_H
-#define NET_PEER_OWNER_H
+#ifndef NET_PEER_PEER_OWNER_H
+#define NET_PEER_PEER_OWNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * A proxy appends the address of its own client to X-Forwarded-For.  Everybody can send such
  * a header, so only what a trusted proxy appended counts: the list is read from its end, and
  * the first address that is not a trusted proxy is the client's. */
-#ifndef NET_FORWARDED_H
-#define NET_FORWARDED_H
+#ifndef NET_PEER_FORWARDED_H
+#define NET_PEER_FORWARDED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
  * match: a user can have the same local port towards another address.  And a closed
  * socket shows user 0 (it belongs to no process; its inode is 0): it must never count as
  * root. */
-#include "net/peer_owner.h"
+#include "net/peer/peer_owner.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
