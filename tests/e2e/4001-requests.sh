@@ -104,7 +104,7 @@ head -c 30000000 /dev/zero | tr '\0' ' ' >large
 same 'a large body of nobody is refused for that' 401 "$(status -X POST -H 'Expect:' --data-binary @large "$URL/api/v1/experiments")"
 same 'a large login too' 413 "$(status -X POST -H 'Expect:' --data-binary @large "$URL/api/v1/auth/login")"
 same 'what goes nowhere is not found' 404 "$(status -X POST -H 'Expect:' --data-binary @large "$URL/api/v1/nowhere")"
-same 'a call has its own limit' 413 "$(status -X POST -H "Authorization: Bearer $TOKEN" -H 'Expect:' --data-binary @large "$URL/api/v1/experiments/1/kill")"
+same 'a call has its own limit' 413 "$(status -X POST -H "Authorization: Bearer $TOKEN" -H 'Expect:' --data-binary @large "$URL/api/v1/experiments/continue")"
 rm large
 # Ten callers whom nobody knows send 20 MB each and do not end.
 cat >hoard.py <<'END'

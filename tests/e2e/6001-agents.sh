@@ -45,17 +45,17 @@ END
 on() { [ "$(cat "$HOME/on-$1" 2>/dev/null)" = "$2" ]; }
 queued() { det job list --csv | grep -q QUEUED; }
 
-ok 'an agent is disabled' det agent disable a
+ok 'an agent is disabled' det -u admin agent disable a
 ok 'a trial goes to the other' create wait --config resources.slots_per_trial=2
 FIRST=$ID
 soon 'and runs there' on "$FIRST" b
 ok 'the next one' create wait --config resources.slots_per_trial=2
 SECOND=$ID
 soon 'waits' queued
-ok 'until the agent is enabled' det agent enable a
+ok 'until the agent is enabled' det -u admin agent enable a
 soon 'and then runs there' on "$SECOND" a
 
-ok 'an agent is drained' det agent disable b --drain
+ok 'an agent is drained' det -u admin agent disable b --drain
 says_not 'det:'
 ok 'what runs there goes on' is_state RUNNING "$FIRST"
 touch "$HOME/end-$FIRST"
@@ -63,19 +63,19 @@ ok 'to its end' det e wait "$FIRST" --timeout 120
 ok 'a new one' create wait --config resources.slots_per_trial=1
 THIRD=$ID
 soon 'waits' queued
-ok 'the agent comes back' det agent enable b
+ok 'the agent comes back' det -u admin agent enable b
 soon 'and it runs there' on "$THIRD" b
 
-ok 'disabling without drain' det agent disable b
+ok 'disabling without drain' det -u admin agent disable b
 soon 'moves what runs there away' sh -c "! det task list --csv | grep -q ',b,\|^$THIRD\..*RUNNING'"
-ok 'enabling brings it back' det agent enable b
+ok 'enabling brings it back' det -u admin agent enable b
 rm -f "$HOME/on-$THIRD"
-ok 'a slot is disabled' det slot disable b 0
+ok 'a slot is disabled' det -u admin slot disable b 0
 ok 'which the list shows' sh -c 'det slot list --csv | grep -q "^b,0,.*,no,"'
-ok 'and enabled' det slot enable b 0
-fails 4 'a slot that is not there is named' det slot disable b 9
+ok 'and enabled' det -u admin slot enable b 0
+fails 4 'a slot that is not there is named' det -u admin slot disable b 9
 says 'agent b has no slot 9'
-fails 4 'an agent that is not there is named' det agent disable nobody
+fails 4 'an agent that is not there is named' det -u admin agent disable nobody
 says 'no agent nobody'
 touch "$HOME/end-$SECOND" "$HOME/end-$THIRD"
 ok 'all come to their end' sh -c "det e wait $SECOND --timeout 120 && det e wait $THIRD --timeout 120"
