@@ -11,7 +11,8 @@ WITH RECURSIVE n (i, r) AS (SELECT 1, 654435 UNION ALL SELECT i + 1, (i + 1) * 2
 INSERT INTO experiments (id, state, job_id, owner_id, project_id, parent_id, resource_pool, priority, weight, max_slots,
     submitted_us, start_us, end_us, progress, trials, search_seq, snapshot_seq, name, description, labels, searcher_type,
     searcher_metric, checkpoint_count, checkpoint_size)
-SELECT i, CASE r % 10 WHEN 0 THEN 'ERROR' WHEN 1 THEN 'CANCELED' ELSE 'COMPLETED' END, 'job-' || i, 1 + r % 2, 1, 0, 'default',
+SELECT i, CASE r % 10 WHEN 0 THEN 'ERROR' WHEN 1 THEN 'CANCELED' ELSE 'COMPLETED' END, 'job-' || i,
+    CASE r % 10 WHEN 0 THEN (SELECT id FROM users WHERE username = 'determined') ELSE 1 + r % 2 END, 1, 0, 'default',
     r % 99, 1, -1, 1700000000000000 + i * 60000000, 1700000000000000 + i * 60000000, 1700000000000000 + i * 60000000 + r * 1000,
     1, 1, 0, 0, 'crowd-' || printf('%06d', r) || '-' || i, 'one of many', '["crowd"]', 'single', 'loss', 0, r
 FROM n;

@@ -64,11 +64,10 @@ same 'with all of its metrics' '1 2 3 4 5' "$(metrics)"
 # ---- the owner is deactivated
 
 TRIAL=3
-active() {
-    api GET /api/v1/users | sed '$d' | jq '.users[] | select(.username == "ann").id' >ann
-    [ "$(api PATCH "/api/v1/users/$(cat ann)" "{\"active\":$1}" | tail -1)" = 200 ]
+active() { # true or false
+    if $1; then det -u admin user activate ann; else det -u admin user deactivate ann; fi
 }
-ok 'there is another user' det user create ann --password 'S3cret-enough'
+ok 'there is another user' det -u admin user create ann --password 'S3cret-enough'
 DET_USER=ann DET_PASS=S3cret-enough create talks >/dev/null
 soon 'a trial of hers runs' has_said 1
 ok 'she is deactivated' active false
