@@ -9,7 +9,12 @@ class Cluster(BrowserTest):
         self.hold = self.testbed.hold(self.id())
         self.waits = f"#!/bin/sh\nwhile [ ! -e {self.hold} ]; do sleep 0.05; done\n"
         self.made = []
+        self.admin = self.testbed.admin()
         self.addCleanup(self.let_go)
+
+    def page_at(self, address, **options):
+        """Only administrators may disable agents and slots."""
+        return super().page_at(address, **{"token": self.admin, **options})
 
     def let_go(self):
         self.enable_all()  # a failed test may have left something disabled
@@ -22,7 +27,7 @@ class Cluster(BrowserTest):
         for agent in self.testbed.api("GET", "/api/v1/agents")["agents"]:
             path = f"/api/v1/agents/{agent['id']}"
             for one in (path, *(f"{path}/slots/{slot['id']}" for slot in agent["slots"].values())):
-                self.testbed.api("POST", one + "/enable")
+                self.testbed.api("POST", one + "/enable", token=self.admin)
 
     def busy(self, name, slots):
         id_ = self.testbed.create(name, self.waits, {"resources": {"slots_per_trial": slots}})
@@ -89,7 +94,7 @@ class Cluster(BrowserTest):
     def test_a_change_while_a_menu_was_open_is_shown_when_it_closes(self):
         page = self.page_at("/det/cluster")
         page.locator(".agent").get_by_role("button", name="Actions for").click()
-        self.testbed.api("POST", f"/api/v1/agents/{page.locator('.agent').get_attribute('data-agent')}/slots/3/disable", {})
+        self.testbed.api("POST", f"/api/v1/agents/{page.locator('.agent').get_attribute('data-agent')}/slots/3/disable", {}, token=self.admin)
         expect(page.get_by_role("region", name="Pool default")).to_contain_text("1 disabled")
         expect(page.get_by_role("menuitem", name="Enable")).to_be_visible()
         page.keyboard.press("Escape")
@@ -97,13 +102,13 @@ class Cluster(BrowserTest):
 
     def test_an_experiment_says_what_it_waits_for(self):
         agent = self.testbed.api("GET", "/api/v1/agents")["agents"][0]["id"]
-        self.testbed.api("POST", f"/api/v1/agents/{agent}/disable", {})
+        self.testbed.api("POST", f"/api/v1/agents/{agent}/disable", {}, token=self.admin)
         id_ = self.busy("nowhere to run", 2)
         page = self.page_at(f"/det/experiments/{id_}")
         expect(page.locator(".facts-line")).to_contain_text("waiting for 2 slots; the pool has none")
         for slot in range(1, len(self.testbed.api("GET", f"/api/v1/agents/{agent}")["agent"]["slots"])):
-            self.testbed.api("POST", f"/api/v1/agents/{agent}/slots/{slot}/disable", {})
-        self.testbed.api("POST", f"/api/v1/agents/{agent}/enable")
+            self.testbed.api("POST", f"/api/v1/agents/{agent}/slots/{slot}/disable", {}, token=self.admin)
+        self.testbed.api("POST", f"/api/v1/agents/{agent}/enable", token=self.admin)
         expect(page.locator(".facts-line")).to_contain_text("waiting for 2 slots; the pool has 1")
         self.enable_all()
         expect(page.locator(".experiment-head .badge").first).to_have_text("RUNNING")

@@ -154,16 +154,21 @@ class Testbed:
             raise RuntimeError(f"{text}\n{done.returncode}: {done.stdout}")
         return done.stdout
 
-    def api(self, method, path, body=None):
-        return json.loads(self.send(method, path, None if body is None else json.dumps(body).encode()) or b"{}")
+    def api(self, method, path, body=None, token=None):
+        data = None if body is None else json.dumps(body).encode()
+        return json.loads(self.send(method, path, data, token) or b"{}")
+
+    def admin(self):
+        """The token of an administrator."""
+        return self.api("POST", "/api/v1/auth/login", {"username": "admin", "password": ""})["token"]
 
     def fetch(self, path):
         return self.send("GET", path)
 
-    def send(self, method, path, data=None):
+    def send(self, method, path, data=None, token=None):
         call = urllib.request.Request(self.url + path, data, method=method)
-        if self.token and not path.endswith("/auth/login"):
-            call.add_header("Authorization", "Bearer " + self.token)
+        if (token or self.token) and not path.endswith("/auth/login"):
+            call.add_header("Authorization", "Bearer " + (token or self.token))
         try:
             with urllib.request.urlopen(call, timeout=30) as reply:
                 return reply.read()
