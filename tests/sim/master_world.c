@@ -414,7 +414,7 @@ static bool world_init(struct world *w, uint64_t seed, bool traces)
     for (int i = 0; i < AGENTS; i++)
         actor_init(&w->agent[i].actor, w, i ? "agent1" : "agent0", agent_step);
     for (int i = 0; i < PEOPLE; i++)
-        actor_init(&w->person[i].actor, w, i ? "determined" : "admin", person_step);
+        actor_init(&w->person[i].actor, w, i ? "admin" : "determined", person_step);
     return true;
 }
 
