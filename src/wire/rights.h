@@ -48,9 +48,9 @@ struct caller {
     const char *username;
     bool is_admin;
     const struct grants *grants; /* mode rbac; NULL: mode basic */
-    int64_t session_id;          /* 0: not a session or access token */
-    int64_t allocation_id;       /* of a task or supervisor, and the rest too */
-    const char *allocation;      /* its name */
+    int64_t session_id;     /* 0: not a person's session; an access token has none */
+    int64_t allocation_id;  /* of a task or supervisor, and the rest too */
+    const char *allocation; /* its name */
     const char *task_id;
     int64_t trial_id;
     int64_t experiment_id;

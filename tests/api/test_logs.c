@@ -238,6 +238,28 @@ TEST(who_follows_sees_every_line_and_the_end)
     CHECK_STR(json_str(json_at(reply.json, "lines.2.result.log"), ""), "after\n");
 }
 
+TEST(a_follower_hears_nothing_after_its_logout)
+{
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+    struct pending *follower;
+    struct reply reply;
+
+    bed->other = bed_login(bed, "determined", "", 200);
+    share_log(&share, "before");
+    follower = bed_begin(bed, OTHER, NET_GET,
+                         "/api/v1/trials/1/logs?follow=true&sources=task", NULL);
+    bed_await_bytes(follower);
+    CHECK_EQ(bed_call(bed, OTHER, NET_POST, "/api/v1/auth/logout", NULL).status, 200);
+    share_log(&share, "after"); /* wakes it */
+    reply = bed_end(bed, follower);
+    CHECK_EQ(reply.status, 200);
+    CHECK_HAS(reply.text, "before");
+    CHECK(!strstr(reply.text, "after"));
+    share_exit(&share, "CLEAN", 0);
+}
+
 TEST(who_follows_something_that_is_over_gets_all_of_it_at_once)
 {
     BED(bed, NULL);

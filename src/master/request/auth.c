@@ -30,6 +30,7 @@ enum {
     TOKEN_MEMORY = 64 << 10,
     COOKIE_DIGITS = 8,
     COOKIE_NAME = 16,
+    COOKIE_TEXT = 256,
     LOGINS_WAITING = 64, /* at most: a check takes a tenth of a second */
 };
 
@@ -192,7 +193,8 @@ static det_status caller_by_session(struct request *req, const struct token *tok
     if (!st && ret_caller->expires_us < master_now_us(req->master))
         return refuse_caller(req, "this session has expired; log in again");
     req->caller.kind = CALLER_USER;
-    req->caller.session_id = token->id;
+    if (!st && !ret_caller->is_access_token)
+        req->caller.session_id = token->id;
     return st;
 }
 
@@ -304,6 +306,16 @@ static bool is_cross_site(const struct net_exchange *x)
 const char *auth_cookie(const struct auth *auth)
 {
     return auth->cookie;
+}
+
+void auth_set_cookie(struct request *req, const char *token, int seconds)
+{
+    char value[COOKIE_TEXT];
+
+    snprintf(value, sizeof(value),
+             "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d",
+             req->master->auth->cookie, token, seconds);
+    request_header(req, "Set-Cookie", value);
 }
 
 bool auth_is_cookie(const char *pair)

@@ -67,6 +67,10 @@ void auth_drop_cache(struct auth *auth);
  * the masters of one host must not sign each other's users out.  The master also accepts
  * "auth", which Determined's clients use. */
 const char *auth_cookie(const struct auth *auth);
+/* Gives a browser its session; "" and 0 take it away.  Programs send the token of the body
+ * as a header.  Scripts cannot read the cookie (HttpOnly), and requests of other sites do not
+ * carry it (SameSite). */
+void auth_set_cookie(struct request *req, const char *token, int seconds);
 /* Whether "name=value..." is the session cookie of any master.  Programs behind the proxy
  * must not see these. */
 bool auth_is_cookie(const char *pair);

@@ -28,6 +28,7 @@
 #include "data/json/json.h"
 #include "master/heart/heart.h"
 #include "master/master_impl.h"
+#include "master/request/auth.h"
 #include "master/request/waits.h"
 #include "net/net.h"
 #include "store/store.h"
@@ -93,6 +94,7 @@ struct request {
     bool is_committed;        /* a write or an event of this request was committed */
     uint32_t tries;           /* of the answer, after that */
     request_next_fn *stream;  /* STREAM */
+    struct auth_watch watch;  /* of its caller: a stream ends with the session */
     struct net_relay *relay;  /* RELAY */
     struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
     void *state;              /* the handler's own, in `mem` */

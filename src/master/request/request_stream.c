@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/log.h"
+#include "master/request/auth.h"
 #include "master/request/error_body.h"
 #include "master/request/request_impl.h"
 #include "master/request/waits.h"
@@ -18,7 +19,7 @@ det_status request_stream(struct request *req, request_next_fn *next)
     assert(req->next == NEXT_REPLY);
     req->stream = next;
     req->next = NEXT_STREAM;
-    return DET_OK;
+    return auth_watch_begin(req, &req->watch);
 }
 
 det_status request_stream_on(struct request *req, struct lane *lane,
@@ -61,7 +62,8 @@ static enum net_more next_records(struct request *req, struct buf *out)
 
     req->err = &err;
     if (!st) {
-        st = req->stream(req, out, &more);
+        if (auth_watch_is_valid(req, &req->watch))
+            st = req->stream(req, out, &more);
         store_reader_give(store, req->db);
     }
     req->db = NULL;

@@ -11,14 +11,16 @@
 enum { CALLER_BY_SESSION, CALLER_BY_ALLOCATION };
 
 static const struct sql caller_sql[] = {
-    SQL(CALLER_BY_SESSION, "SELECT u.id, u.username, u.is_admin, u.is_active,"
-                           "  s.nonce, s.expires_us, s.is_revoked, FALSE, '', '', 0, 0,"
-                           "  0"
-                           "  FROM sessions s JOIN users u ON u.id = s.user_id"
-                           " WHERE s.id = $1"),
+    SQL(CALLER_BY_SESSION,
+        "SELECT u.id, u.username, u.is_admin, u.is_active,"
+        "  s.nonce, s.expires_us, s.is_revoked, s.is_access_token, FALSE, '', '', 0, 0,"
+        "  0"
+        "  FROM sessions s JOIN users u ON u.id = s.user_id"
+        " WHERE s.id = $1"),
     SQL(CALLER_BY_ALLOCATION,
         "SELECT u.id, u.username, u.is_admin, u.is_active,"
-        "  a.nonce, 0, FALSE, a.state = 'TERMINATED', a.name, a.task_id, a.trial_id,"
+        "  a.nonce, 0, FALSE, FALSE, a.state = 'TERMINATED', a.name, a.task_id, "
+        "a.trial_id,"
         "  a.experiment_id, COALESCE(e.owner_id, j.owner_id)"
         "  FROM allocations a LEFT JOIN experiments e ON e.id = a.experiment_id"
         "  LEFT JOIN jobs j ON j.id = a.job_id"
@@ -47,6 +49,7 @@ static det_status read_caller(struct db *db, const struct sql *sql, int64_t id,
     caller.nonce = db_col_str(&q, mem);
     caller.expires_us = db_col_i64(&q);
     caller.is_revoked = db_col_bool(&q);
+    caller.is_access_token = db_col_bool(&q);
     caller.is_over = db_col_bool(&q);
     caller.allocation = db_col_str(&q, mem);
     caller.task_id = db_col_str(&q, mem);

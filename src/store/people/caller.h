@@ -20,6 +20,7 @@ struct caller_view {
     /* of a session or access token: */
     int64_t expires_us;
     bool is_revoked;
+    bool is_access_token;
     /* of an allocation's token: */
     bool is_over;
     const char *allocation; /* its name */

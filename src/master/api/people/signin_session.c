@@ -9,7 +9,7 @@
 #include "master/request/request.h"
 #include "master/signin/account.h"
 
-enum { SESSION_DAYS = 7, COOKIE_SIZE = 256 };
+enum { SESSION_DAYS = 7 };
 
 static det_status find_user(struct db *db, struct signin_person *person,
                             struct request *req, struct err *err)
@@ -54,12 +54,7 @@ const char *signin_session_token(struct request *req,
 
 void signin_session_set_cookie(struct request *req, const char *token)
 {
-    char value[COOKIE_SIZE];
-
-    snprintf(value, sizeof(value),
-             "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d",
-             auth_cookie(req->master->auth), token, SESSION_DAYS * 86400);
-    request_header(req, "Set-Cookie", value);
+    auth_set_cookie(req, token, SESSION_DAYS * 86400);
 }
 
 det_status signin_session_reply(struct request *req, const struct signin_person *person,

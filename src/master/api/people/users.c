@@ -22,7 +22,7 @@
 #include "store/store.h"
 #include "wire/bodies.h"
 
-enum { SESSION_DAYS = 7, COOKIE_SIZE = 256, USER_NAME_LEAST = 2 };
+enum { SESSION_DAYS = 7, USER_NAME_LEAST = 2 };
 
 /* ---- sessions -------------------------------------------------------------------- */
 
@@ -70,18 +70,6 @@ static det_status write_session(struct write_job *job, struct db *db, struct err
     return st;
 }
 
-/* Browsers use a cookie; programs send the token of the body as a header.  Scripts cannot
- * read the cookie (HttpOnly), and requests of other sites do not carry it (SameSite). */
-static void set_cookie(struct request *req, const char *token, int seconds)
-{
-    char value[COOKIE_SIZE];
-
-    snprintf(value, sizeof(value),
-             "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%d",
-             auth_cookie(req->master->auth), token, seconds);
-    request_header(req, "Set-Cookie", value);
-}
-
 /* Whether the WebUI shows what administrators may do.  The master decides by itself. */
 static det_status render_rights(struct request *req, const struct user *user)
 {
@@ -107,7 +95,7 @@ static det_status login_done(struct request *req)
 
     if (!token)
         return DET_NOMEM;
-    set_cookie(req, token, SESSION_DAYS * 86400);
+    auth_set_cookie(req, token, SESSION_DAYS * 86400);
     jw_object(&req->w, NULL);
     jw_str(&req->w, "token", token);
     render_user(&req->w, "user", &login->user);
@@ -264,7 +252,7 @@ static det_status drop_session(struct write_job *job, struct db *db, struct err 
 
 static det_status logout_done(struct request *req)
 {
-    set_cookie(req, "", 0);
+    auth_set_cookie(req, "", 0);
     return DET_OK;
 }
 
