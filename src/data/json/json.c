@@ -253,30 +253,22 @@ static det_status report_problem(const struct parser *p, size_t offset,
 }
 
 /* yajl says "lexical error: invalid char in json text.\n"; we keep the middle. */
-static void shorten_problem(char *text)
-{
-    char *colon = strstr(text, ": ");
-    size_t len;
-
-    if (colon)
-        memmove(text, colon + 2, strlen(colon + 2) + 1);
-    len = strcspn(text, "\n");
-    while (len && (text[len - 1] == '.' || text[len - 1] == ' '))
-        len--;
-    text[len] = '\0';
-}
-
 static det_status complain_as_yajl(const struct parser *p, yajl_handle yajl,
                                    size_t offset, struct err *err)
 {
     const char *said = (const char *)yajl_get_error(yajl, 0, NULL, 0);
+    const char *text = said ? said : "";
+    const char *colon = strstr(text, ": ");
+    const char *middle = colon ? colon + 2 : text;
+    size_t len = strcspn(middle, "\n");
     char problem[256];
 
-    snprintf(problem, sizeof(problem), "%s", said ? said : "");
     /* The bytes read include the wrong one, except in the middle of a token. */
-    if (offset && (!strstr(problem, "lexical") || strstr(problem, "invalid char in ")))
+    if (offset && (!strstr(text, "lexical") || strstr(text, "invalid char in ")))
         offset--;
-    shorten_problem(problem);
+    while (len && (middle[len - 1] == '.' || middle[len - 1] == ' '))
+        len--;
+    snprintf(problem, sizeof(problem), "%.*s", (int)len, middle);
     return report_problem(p, offset, problem, err);
 }
 
