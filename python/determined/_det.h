@@ -107,6 +107,17 @@ PyObject *context_profiler_off(struct context *self, PyObject *unused);
 PyObject *context_timing_begin(struct context *self, PyObject *unused);
 PyObject *context_timing_end(struct context *self, PyObject *args);
 
+/* _det_report.c */
+PyObject *context_report_numbers(struct context *self, PyObject *const *args,
+                                 Py_ssize_t count);
+PyObject *context_report_json(struct context *self, PyObject *args);
+PyObject *context_progress(struct context *self, PyObject *args);
+PyObject *context_status(struct context *self, PyObject *args);
+PyObject *context_early_exit(struct context *self, PyObject *args);
+PyObject *context_alert(struct context *self, PyObject *args);
+PyObject *context_tensorboard(struct context *self, PyObject *unused);
+PyObject *context_flush(struct context *self, PyObject *args);
+
 /* _det_run.c */
 PyObject *context_searcher_length(struct context *self, PyObject *unused);
 PyObject *context_searcher_progress(struct context *self, PyObject *args);
