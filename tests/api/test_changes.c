@@ -292,7 +292,7 @@ TEST(wrong_filters_are_refused_in_a_sentence)
         GET("kind", "/api/v1/det/changes?kinds=trials,cats", 400, "error.error~'cats'"),
         GET("number", "/api/v1/det/changes?trial=1,x", 400, "error.error~'x'"),
         GET("nobody", "/api/v1/det/changes", 401, NULL, NOBODY),
-        GET("agent", "/api/v1/det/changes", 401, NULL, AGENT), END_STEPS};
+        GET("agent", "/api/v1/det/changes", 403, NULL, AGENT), END_STEPS};
     BED(bed, NULL);
 
     bed_play(bed, steps);

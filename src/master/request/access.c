@@ -9,7 +9,9 @@
 #include "data/text.h"
 #include "master/request/request.h"
 #include "model/permission.h"
+#include "store/people/grants.h"
 #include "store/people/owner.h"
+#include "store/people/user.h"
 
 static det_status refuse(struct request *req, const struct route *row,
                          enum rights_answer answer, const char *name)
@@ -193,6 +195,28 @@ det_status access_check_role(struct request *req, const struct role *role,
 bool access_is_for_all(const struct request *req)
 {
     return is_allowed_on_cluster(req);
+}
+
+det_status access_may(struct request *req, enum route_id row, const struct user *user,
+                      bool *ret_may)
+{
+    const struct rights_object nothing = {.kind = ROUTE_OBJECT_none};
+    struct grants grants;
+    struct caller caller = req->caller;
+    det_status st = DET_OK;
+
+    if (caller.kind == CALLER_NOBODY) /* an open call that signs in */
+        caller = (struct caller){
+            .kind = CALLER_USER, .user_id = user->id, .is_admin = user->is_admin};
+    if (req->master->is_rbac && !caller.grants) {
+        st = store_grants_of(req->db, user->id, &req->mem, &grants, req->err);
+        if (caller.is_admin)
+            grants.cluster = UINT64_MAX;
+        caller.grants = &grants;
+    }
+    if (!st)
+        *ret_may = rights_decide(&routes[row], &caller, &nothing) == RIGHTS_ALLOWED;
+    return st;
 }
 
 /* ---- lists ----------------------------------------------------------------------- */

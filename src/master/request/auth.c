@@ -217,7 +217,7 @@ static void fill_run(struct caller *caller, int64_t id, const struct caller_view
 }
 
 /* The tokens of a run end with it.  Only its supervisor may still deliver what is left:
- * access.c lets it call what is for supervisors alone. */
+ * rights_after_end(). */
 static det_status caller_by_allocation(struct request *req, const struct token *token,
                                        struct caller_view *ret_caller)
 {
@@ -229,8 +229,7 @@ static det_status caller_by_allocation(struct request *req, const struct token *
     if (st)
         return st;
     req->caller.kind = kind_of_run(token);
-    if (ret_caller->is_over && (req->caller.kind != CALLER_SUPERVISOR ||
-                                !rights_is_for_supervisor(req->route)))
+    if (ret_caller->is_over && !rights_after_end(req->route, req->caller.kind))
         return refuse_caller(req, "this task's allocation is over");
     if (req->caller.kind == CALLER_USER)
         req->caller.run_of = token->id;
@@ -404,10 +403,6 @@ static det_status stand_in(struct request *req)
 
 static det_status find_agent(struct request *req)
 {
-    if (!has_agent_token(req))
-        return refuse_caller(req,
-                             "wrong agent token; it is in the file agent.token of the "
-                             "master's data directory");
     req->caller.kind = CALLER_AGENT;
     return req->route->who == ROUTE_STAND_IN ? stand_in(req) : DET_OK;
 }
@@ -552,17 +547,25 @@ static det_status check_reader(struct request *req)
     return act_as_first_user(req);
 }
 
+/* Who calls does not depend on what is called; whether that caller may call it is decided in
+ * access.h. */
 det_status auth_check(struct request *req)
 {
     enum route_who who = req->route->who;
+    det_status st;
 
     if (req->master->is_read_only)
         return check_reader(req);
-    if (who == ROUTE_OPEN)
+    if (who == ROUTE_OPEN || req->is_known)
         return DET_OK;
-    if (who == ROUTE_AGENT || (who == ROUTE_STAND_IN && has_agent_token(req)))
+    if (has_agent_token(req))
         return find_agent(req);
-    return req->is_known || auth_find_cached(req) ? DET_OK : find_caller(req);
+    st = auth_find_cached(req) ? DET_OK : find_caller(req);
+    if (st == DET_UNAUTHENTICATED && who == ROUTE_AGENT)
+        return refuse_caller(req,
+                             "wrong agent token; it is in the file agent.token of the "
+                             "master's data directory");
+    return st;
 }
 
 /* ---- logins --------------------------------------------------------------------- */
