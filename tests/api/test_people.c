@@ -110,6 +110,7 @@ TEST(administrators_add_and_change_people)
         POST("bad name", "/api/v1/users", "{'user': {'username': 'a/b'}}", 400, NULL,
              ADMIN),
         POST("no name", "/api/v1/users", "{'user': {}}", 400, NULL, ADMIN),
+        POST("no user", "/api/v1/users", "{}", 400, "error.error~user", ADMIN),
         GET("list", "/api/v1/users", 200, "users#3; pagination.total=3"),
         GET("page", "/api/v1/users?offset=1&limit=1", 200,
             "users#1; users.0.username=determined; pagination.endIndex=2"),
