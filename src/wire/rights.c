@@ -322,12 +322,15 @@ enum rights_answer rights_admit(const struct route *row, const struct caller *ca
     return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
 }
 
+bool rights_acts_as_user(const struct route *row, const struct caller *caller)
+{
+    return caller->kind == CALLER_USER ||
+           (caller->kind == CALLER_TASK && row->task == ROUTE_TASK_AS_USER);
+}
+
 bool rights_need_owner(const struct route *row, const struct caller *caller)
 {
-    bool as_user = caller->kind == CALLER_USER ||
-                   (caller->kind == CALLER_TASK && row->task == ROUTE_TASK_AS_USER);
-
-    if (!as_user || row->who == ROUTE_OPEN)
+    if (!rights_acts_as_user(row, caller) || row->who == ROUTE_OPEN)
         return false;
     if (caller->grants)
         return row->permission != PERMISSION_NONE;

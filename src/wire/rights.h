@@ -85,6 +85,9 @@ enum rights_answer rights_admit(const struct route *row, const struct caller *ca
 /* Whether the caller may do what the row does to `object`. */
 enum rights_answer rights_decide(const struct route *row, const struct caller *caller,
                                  const struct rights_object *object);
+/* Whether the caller makes this call with the rights of a user.  Only then do its grants decide;
+ * they need not be there for other calls. */
+bool rights_acts_as_user(const struct route *row, const struct caller *caller);
 /* Whether rights_decide() looks at the object's owner or workspace for this caller.  If not,
  * the ids in the path are enough. */
 bool rights_need_owner(const struct route *row, const struct caller *caller);
