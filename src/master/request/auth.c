@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "data/base64.h"
 #include "data/text.h"
+#include "master/request/access.h"
 #include "master/request/caller_cache.h"
 #include "master/request/request.h"
 #include "master/request/token.h"
@@ -216,6 +217,12 @@ static void fill_run(struct caller *caller, int64_t id, const struct caller_view
     caller->experiment_id = view->experiment_id;
 }
 
+/* An administrator who continues another user's experiment runs that user's code. */
+static void limit_admin(struct caller_view *view)
+{
+    view->is_admin = view->is_admin && view->user_id == view->owner_id;
+}
+
 /* The tokens of a run end with it.  Only its supervisor may still deliver what is left:
  * rights_after_end(). */
 static det_status caller_by_allocation(struct request *req, const struct token *token,
@@ -235,32 +242,36 @@ static det_status caller_by_allocation(struct request *req, const struct token *
         req->caller.run_of = token->id;
     else
         fill_run(&req->caller, token->id, ret_caller);
-    /* An administrator who continues another user's experiment runs that user's code. */
-    ret_caller->is_admin =
-        ret_caller->is_admin && ret_caller->user_id == ret_caller->owner_id;
+    limit_admin(ret_caller);
     return DET_OK;
 }
 
-/* Mode rbac.  An administrator may do everything in it too, so that nobody is locked out.  A
- * task needs no grants to report about itself, so that it can be cached. */
-static det_status load_grants(struct request *req, const struct caller_view *view)
+/* Mode rbac.  An administrator may do everything in it too, so that nobody is locked out. */
+static det_status read_grants(struct request *req, const struct caller_view *view,
+                              struct arena *mem, struct grants *ret_grants)
 {
     bool is_own = !view->owner_id || view->owner_id == view->user_id;
+    det_status st = store_grants_of(req->db, view->user_id, mem, ret_grants, req->err);
+
+    if (!is_own) /* as above: another user's code does not get rights on the cluster */
+        ret_grants->cluster = 0;
+    if (view->is_admin)
+        ret_grants->cluster = UINT64_MAX;
+    return st;
+}
+
+/* A task needs no grants to report about itself, so that it can be cached. */
+static det_status load_grants(struct request *req, const struct caller_view *view)
+{
     struct grants *grants;
-    det_status st;
 
     if (!req->master->is_rbac || !rights_acts_as_user(req->route, &req->caller))
         return DET_OK;
     grants = arena_new(&req->mem, struct grants);
     if (!grants)
         return err_default(req->err, DET_NOMEM);
-    st = store_grants_of(req->db, view->user_id, &req->mem, grants, req->err);
-    if (!is_own) /* as above: another user's code does not get rights on the cluster */
-        grants->cluster = 0;
-    if (view->is_admin)
-        grants->cluster = UINT64_MAX;
     req->caller.grants = grants;
-    return st;
+    return read_grants(req, view, &req->mem, grants);
 }
 
 /* *ret_expires_us: how long the result is valid if nothing is written. */
@@ -454,6 +465,21 @@ det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch)
     return req->mem.has_failed ? err_default(req->err, DET_NOMEM) : DET_OK;
 }
 
+/* For a stream: whether the caller may still see what it reads, in mode rbac.  Roles that have
+ * changed are taken over, and the call is checked again. */
+static bool has_rights_still(struct request *req, const struct caller_view *view,
+                             struct arena *mem)
+{
+    struct grants now = {0}, *kept;
+
+    if (!req->caller.grants || read_grants(req, view, mem, &now) ||
+        grants_are_same(req->caller.grants, &now))
+        return true; /* a failed lookup: the next call tries again */
+    kept = grants_copy(&now, &req->mem);
+    req->caller.grants = kept ? kept : req->caller.grants;
+    return kept && !access_check_call(req);
+}
+
 /* Whether the session or the allocation of a token is still valid. */
 static bool is_token_valid(struct request *req, const char *text,
                            int64_t *ret_expires_us)
@@ -473,9 +499,12 @@ static bool is_token_valid(struct request *req, const char *text,
     if (st)
         return st != DET_NOT_FOUND; /* the lookup failed: the next call tries again */
     *ret_expires_us = is_session ? view.expires_us : INT64_MAX;
+    if (!is_session)
+        limit_admin(&view);
     return view.is_active && !view.is_revoked && !view.is_over &&
            !strcmp(view.nonce, token.nonce) &&
-           *ret_expires_us >= master_now_us(req->master);
+           *ret_expires_us >= master_now_us(req->master) &&
+           has_rights_still(req, &view, &mem);
 }
 
 bool auth_watch_is_valid(struct request *req, struct auth_watch *watch)
