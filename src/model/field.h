@@ -99,6 +99,12 @@ struct field_list {
         .offset = offsetof(struct struct_, name_), .of = (table_),                     \
         .size = sizeof(element_)                                                       \
     }
+#define FIELD_OF_REQUIRED(type_, struct_, name_, table_, element_, help_)              \
+    {                                                                                  \
+        .name = #name_, .help = (help_), .type = FIELD_##type_,                        \
+        .offset = offsetof(struct struct_, name_), .of = (table_),                     \
+        .size = sizeof(element_), .is_required = true                                  \
+    }
 /* A field whose name on the wire is not its name in C. */
 #define FIELD_NAMED(type_, struct_, member_, name_, help_)                             \
     {                                                                                  \

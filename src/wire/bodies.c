@@ -31,8 +31,8 @@ static const struct field user_part_fields[] = {
 };
 
 const struct field create_user_body_fields[] = {
-    FIELD_OF(RECORD, create_user_body, user, user_part_fields, struct user_part,
-             "the user"),
+    FIELD_OF_REQUIRED(RECORD, create_user_body, user, user_part_fields,
+                      struct user_part, "the user"),
     FIELD(STR, create_user_body, password, "the password, or its salted SHA-512"),
     FIELD(BOOL, create_user_body, is_hashed, "whether password is the hash"),
     FIELD_END,

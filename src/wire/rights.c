@@ -32,6 +32,11 @@ bool rights_is_for_supervisor(const struct route *row)
     return row->who == ROUTE_SUPERVISOR || row->who == ROUTE_STAND_IN;
 }
 
+bool rights_after_end(const struct route *row, enum caller_kind kind)
+{
+    return kind == CALLER_SUPERVISOR && rights_is_for_supervisor(row);
+}
+
 static bool is_for_agent(const struct route *row)
 {
     return row->who == ROUTE_AGENT || row->who == ROUTE_STAND_IN;
@@ -77,6 +82,11 @@ static bool is_owner(const struct caller *caller, const struct rights_object *ob
                                object->co_owner_id == caller->user_id);
 }
 
+static bool is_person(const struct caller *caller)
+{
+    return caller->session_id != 0;
+}
+
 static bool may_basic(enum route_who who, const struct caller *caller,
                       const struct rights_object *object)
 {
@@ -84,6 +94,8 @@ static bool may_basic(enum route_who who, const struct caller *caller,
     case ROUTE_OPEN:
     case ROUTE_USER:
         return true;
+    case ROUTE_PERSON:
+        return is_person(caller);
     case ROUTE_SELF:
     case ROUTE_OWNER:
         return caller->is_admin || is_owner(caller, object);
@@ -172,10 +184,12 @@ static bool may_rbac(enum route_who who, enum permission permission,
 {
     if (who == ROUTE_SUPERVISOR || who == ROUTE_STAND_IN || who == ROUTE_AGENT)
         return false;
+    if (who == ROUTE_PERSON && !is_person(caller))
+        return false;
     if (who == ROUTE_SELF && is_owner(caller, object))
         return true;
     if (permission == PERMISSION_NONE) /* a row for users has one, or is for all */
-        return who == ROUTE_OPEN || who == ROUTE_USER;
+        return who == ROUTE_OPEN || who == ROUTE_USER || who == ROUTE_PERSON;
     return grants_allow(caller->grants, permission_on(permission, caller, object),
                         object->workspace_id);
 }
@@ -261,11 +275,26 @@ enum rights_answer rights_decide(const struct route *row, const struct caller *c
 static enum rights_answer admit_user(const struct route *row,
                                      const struct caller *caller)
 {
-    bool may = row->who == ROUTE_USER || row->who == ROUTE_SELF ||
-               row->who == ROUTE_OWNER || row->who == ROUTE_ADMIN;
+    bool may = false;
 
-    if (may && row->who == ROUTE_ADMIN && !caller->grants)
-        may = caller->is_admin;
+    switch (row->who) {
+    case ROUTE_OPEN:
+    case ROUTE_USER:
+    case ROUTE_SELF:
+    case ROUTE_OWNER:
+        may = true;
+        break;
+    case ROUTE_PERSON:
+        may = is_person(caller);
+        break;
+    case ROUTE_ADMIN:
+        may = caller->grants || caller->is_admin;
+        break;
+    case ROUTE_SUPERVISOR:
+    case ROUTE_STAND_IN:
+    case ROUTE_AGENT:
+        break;
+    }
     return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
 }
 
@@ -293,16 +322,30 @@ enum rights_answer rights_admit(const struct route *row, const struct caller *ca
     return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
 }
 
+bool rights_acts_as_user(const struct route *row, const struct caller *caller)
+{
+    return caller->kind == CALLER_USER ||
+           (caller->kind == CALLER_TASK && row->task == ROUTE_TASK_AS_USER);
+}
+
 bool rights_need_owner(const struct route *row, const struct caller *caller)
 {
-    bool as_user = caller->kind == CALLER_USER ||
-                   (caller->kind == CALLER_TASK && row->task == ROUTE_TASK_AS_USER);
-
-    if (!as_user || row->who == ROUTE_OPEN)
+    if (!rights_acts_as_user(row, caller) || row->who == ROUTE_OPEN)
         return false;
     if (caller->grants)
         return row->permission != PERMISSION_NONE;
     return (row->who == ROUTE_SELF || row->who == ROUTE_OWNER) && !caller->is_admin;
+}
+
+/* In mode rbac, for callers who lack a permission. */
+static const char *reason_rbac(const struct route *row)
+{
+    if (row->permission < PERMISSION_COUNT &&
+        permissions[row->permission].is_cluster_only)
+        return "user does not have permission; ask an administrator of the cluster for "
+               "a role that allows it; on your own machine use 'det -u admin ...'";
+    return "user does not have permission; ask an administrator of the workspace for a "
+           "role that allows it; on your own machine use 'det -u admin ...'";
 }
 
 const char *rights_reason(const struct route *row, const struct caller *caller)
@@ -313,24 +356,33 @@ const char *rights_reason(const struct route *row, const struct caller *caller)
                    : "a task's token opens only its own task";
     if (caller->kind == CALLER_AGENT)
         return "this call is not for the agents' token";
-    if (caller->grants)
-        return "user does not have permission; ask an administrator of the workspace "
-               "for "
-               "a role that allows it";
     switch (row->who) {
-    case ROUTE_SELF:
-    case ROUTE_ADMIN:
-        return "only an administrator may do this";
-    case ROUTE_OWNER:
-        return "only the owner or an administrator may do this";
+    case ROUTE_PERSON:
+        return "only a person's own session may do this, not an access token or a "
+               "task; "
+               "sign in with 'det user login'";
     case ROUTE_SUPERVISOR:
     case ROUTE_STAND_IN:
         return "only the supervisor of the task may do this";
     case ROUTE_AGENT:
-        return "only an agent may do this";
+        return "only an agent may do this, with the token in the file agent.token of "
+               "the "
+               "master's data directory";
     case ROUTE_OPEN:
     case ROUTE_USER:
         break;
+    case ROUTE_SELF:
+    case ROUTE_ADMIN:
+        if (!caller->grants)
+            return "only an administrator may do this; ask one, or on your own machine "
+                   "use 'det -u admin ...'";
+        break;
+    case ROUTE_OWNER:
+        if (!caller->grants)
+            return "only the owner or an administrator may do this; ask one of them, "
+                   "or "
+                   "on your own machine use 'det -u admin ...'";
+        break;
     }
-    return "user does not have permission";
+    return caller->grants ? reason_rbac(row) : "user does not have permission";
 }

@@ -5,6 +5,8 @@
  *
  *   who         OPEN        anybody who reaches the port
  *               USER        every user
+ *               PERSON      a user with a session: no access token, and no task, because what
+ *                           they start here would outlive them
  *               SELF        the user in the path, or an administrator
  *               OWNER       the owner of the object, or an administrator
  *               ADMIN       an administrator
@@ -83,11 +85,17 @@ enum rights_answer rights_admit(const struct route *row, const struct caller *ca
 /* Whether the caller may do what the row does to `object`. */
 enum rights_answer rights_decide(const struct route *row, const struct caller *caller,
                                  const struct rights_object *object);
+/* Whether the caller makes this call with the rights of a user.  Only then do its grants decide;
+ * they need not be there for other calls. */
+bool rights_acts_as_user(const struct route *row, const struct caller *caller);
 /* Whether rights_decide() looks at the object's owner or workspace for this caller.  If not,
  * the ids in the path are enough. */
 bool rights_need_owner(const struct route *row, const struct caller *caller);
-/* Whether a supervisor may call it after its run has ended. */
+/* Whether the row is for supervisors, whoever else may call it. */
 bool rights_is_for_supervisor(const struct route *row);
+/* Whether a caller of that kind may still call after its run has ended.  Only the supervisor
+ * may, to deliver what is left. */
+bool rights_after_end(const struct route *row, enum caller_kind kind);
 /* Whether a task or supervisor is the one that the object belongs to. */
 bool rights_is_own(const struct caller *caller, const struct rights_object *object);
 /* Whether the caller may do everything that `mask` allows, so that assigning such a role gives

@@ -33,6 +33,7 @@ enum route_method {
 enum route_who {
     ROUTE_OPEN,
     ROUTE_USER,
+    ROUTE_PERSON,
     ROUTE_SELF,
     ROUTE_OWNER,
     ROUTE_ADMIN,

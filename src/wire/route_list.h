@@ -67,10 +67,10 @@ ROUTE(patch_token, "people/tokens", PATCH, "/api/v1/tokens/{id}", ADMIN, token, 
 /* signing in other than by a password of this master */
 ROUTE(oidc_login, "people/signin_oidc", GET, "/oidc/login", OPEN, none, NONE, NO, WORKER, oidc_login_query, none, "a redirect", "Sign in through the identity provider")
 ROUTE(oidc_callback, "people/signin_oidc", GET, "/oidc/callback", OPEN, none, NONE, NO, WORKER, oidc_callback_query, none, "a redirect", "The identity provider sends the browser back here")
-ROUTE(add_signin_code, "people/signin_cli", POST, "/api/v1/det/signin/codes", USER, none, NONE, NO, WORKER, none, signin_code_body, "code", "Let a command on this computer act as the caller")
+ROUTE(add_signin_code, "people/signin_cli", POST, "/api/v1/det/signin/codes", PERSON, none, NONE, NO, WORKER, none, signin_code_body, "code", "Let a command on this computer act as the caller")
 ROUTE(add_signin_device, "people/signin_cli", POST, "/api/v1/det/signin/devices", OPEN, none, NONE, NO, WORKER, none, signin_device_body, "code, userCode, expiresIn", "Begin a sign-in that a person allows in a browser elsewhere")
-ROUTE(get_signin_device, "people/signin_cli", GET, "/api/v1/det/signin/devices/{code}", USER, none, NONE, NO, WORKER, none, none, "userCode, host, address, createdAt", "Show a sign-in that waits for its confirmation")
-ROUTE(decide_signin_device, "people/signin_cli", POST, "/api/v1/det/signin/devices/{code}", USER, none, NONE, NO, WORKER, none, signin_decision_body, "nothing", "Allow or refuse a sign-in that waits")
+ROUTE(get_signin_device, "people/signin_cli", GET, "/api/v1/det/signin/devices/{code}", PERSON, none, NONE, NO, WORKER, none, none, "userCode, host, address, createdAt", "Show a sign-in that waits for its confirmation")
+ROUTE(decide_signin_device, "people/signin_cli", POST, "/api/v1/det/signin/devices/{code}", PERSON, none, NONE, NO, WORKER, none, signin_decision_body, "nothing", "Allow or refuse a sign-in that waits")
 ROUTE(redeem_signin, "people/signin_cli", POST, "/api/v1/det/signin/redeem", OPEN, none, NONE, NO, WORKER, none, signin_redeem_body, "token and user, or isPending", "Open the session that was allowed")
 
 /* workspaces and projects */

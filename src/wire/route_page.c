@@ -125,6 +125,7 @@ static void put_call(struct buf *out, const struct route *r)
     static const char *const who[] = {
         [ROUTE_OPEN] = "anybody",
         [ROUTE_USER] = "a user",
+        [ROUTE_PERSON] = "a user with a session, not an access token or a task",
         [ROUTE_SELF] = "the user itself, or an administrator",
         [ROUTE_OWNER] = "its owner, or an administrator",
         [ROUTE_ADMIN] = "an administrator",

@@ -204,20 +204,25 @@ void bed_closep(struct bed **bed)
 /* Whether only the supervisor of a task makes this call. */
 static bool is_of_supervisor(struct bed *bed, enum net_method method, const char *path)
 {
-    static const enum route_method of[] = {[NET_GET] = ROUTE_GET, [NET_POST] = ROUTE_POST};
+    static const enum route_method of[] = {
+        [NET_GET] = ROUTE_GET, [NET_POST] = ROUTE_POST};
     const char *plain = arena_strndup(&bed->mem, path, strcspn(path, "?"));
     struct route_match match;
 
-    return method <= NET_POST && !route_find(of[method], plain, &bed->mem, &match, NULL) &&
+    return method <= NET_POST &&
+           !route_find(of[method], plain, &bed->mem, &match, NULL) &&
            rights_is_for_supervisor(match.route);
 }
 
 static const char *token_header(struct bed *bed, enum who who, enum net_method method,
                                 const char *path)
 {
-    const char *tokens[] = {[USER] = bed->user,         [ADMIN] = bed->admin,
-                            [AGENT] = bed->agent_token, [TASK] = bed->task,
-                            [OWNER] = bed->owner,       [OTHER] = bed->other,
+    const char *tokens[] = {[USER] = bed->user,
+                            [ADMIN] = bed->admin,
+                            [AGENT] = bed->agent_token,
+                            [TASK] = bed->task,
+                            [OWNER] = bed->owner,
+                            [OTHER] = bed->other,
                             [SUPERVISOR] = bed->supervisor};
 
     if (who == NOBODY)
@@ -400,8 +405,10 @@ struct pending {
     const char *headers[2];
     struct buf out;
     struct net_reply reply;
+    pthread_mutex_t lock; /* guards `pieces` until the thread has ended */
     struct buf pieces;
     _Atomic bool has_bytes;
+    _Atomic bool is_over;
     det_status status;
     struct err err;
 };
@@ -410,7 +417,9 @@ static det_status take_piece(void *arg, const char *bytes, size_t len, struct er
 {
     struct pending *p = arg;
 
+    pthread_mutex_lock(&p->lock);
     buf_add(&p->pieces, bytes, len);
+    pthread_mutex_unlock(&p->lock);
     p->has_bytes = true;
     return p->pieces.status ? err_default(err, p->pieces.status) : DET_OK;
 }
@@ -421,11 +430,24 @@ void bed_await_bytes(struct pending *p)
         bed_rest(2);
 }
 
+void bed_await_text(struct pending *p, const char *text)
+{
+    for (bool is_there = false, is_over = false; !is_there; bed_rest(2)) {
+        if (is_over)
+            fail_msg("'%s' is not in: %s", text, p->pieces.data);
+        is_over = p->is_over;
+        pthread_mutex_lock(&p->lock);
+        is_there = p->pieces.len && strstr(p->pieces.data, text);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
 static void *run_pending(void *arg)
 {
     struct pending *p = arg;
 
     p->status = net_call(p->client, &p->call, &p->reply, &p->err);
+    p->is_over = true;
     return NULL;
 }
 
@@ -448,6 +470,7 @@ struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
                                 .on_data = take_piece,
                                 .arg = p};
     p->reply.body = &p->out;
+    pthread_mutex_init(&p->lock, NULL);
     CHECK_OK(net_client_new(bed->net, "127.0.0.1", master_port(bed->master), &p->client,
                             &test_err));
     CHECK(!pthread_create(&p->thread, NULL, run_pending, p));
@@ -467,6 +490,7 @@ struct reply bed_end(struct bed *bed, struct pending *p)
     }
     buf_add(&p->pieces, p->out.data, p->out.len); /* the body of an error reply */
     reply = make_reply(bed, p->reply.status, &p->pieces);
+    pthread_mutex_destroy(&p->lock);
     buf_done(&p->pieces);
     buf_done(&p->out);
     mem_free(p);

@@ -41,9 +41,9 @@ enum who {
     ADMIN,  /* admin, by login */
     NOBODY, /* no token */
     AGENT,  /* the agents' token */
-    TASK,   /* DET_SESSION_TOKEN of bed->task, or its supervisor for a supervisor's call */
-    OWNER,  /* DET_USER_TOKEN of bed->task */
-    OTHER,  /* bed->other: whatever the test put there */
+    TASK, /* DET_SESSION_TOKEN of bed->task, or its supervisor for a supervisor's call */
+    OWNER, /* DET_USER_TOKEN of bed->task */
+    OTHER, /* bed->other: whatever the test put there */
     SUPERVISOR,
 };
 
@@ -125,6 +125,8 @@ struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
                           const char *path, const char *body);
 /* Waits for the first bytes of its reply. */
 void bed_await_bytes(struct pending *pending);
+/* Waits until its reply holds this; a reply that ends before fails the test. */
+void bed_await_text(struct pending *pending, const char *text);
 /* Status 0: the connection broke. */
 struct reply bed_end(struct bed *bed, struct pending *pending);
 

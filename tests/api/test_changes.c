@@ -292,7 +292,7 @@ TEST(wrong_filters_are_refused_in_a_sentence)
         GET("kind", "/api/v1/det/changes?kinds=trials,cats", 400, "error.error~'cats'"),
         GET("number", "/api/v1/det/changes?trial=1,x", 400, "error.error~'x'"),
         GET("nobody", "/api/v1/det/changes", 401, NULL, NOBODY),
-        GET("agent", "/api/v1/det/changes", 401, NULL, AGENT), END_STEPS};
+        GET("agent", "/api/v1/det/changes", 403, NULL, AGENT), END_STEPS};
     BED(bed, NULL);
 
     bed_play(bed, steps);
@@ -414,4 +414,27 @@ TEST(many_listen_at_once)
         hear(l[i], "\"experiments\":[1]");
     for (int i = 0; i < MANY; i++)
         hang_up(l[i]);
+}
+
+/* ---- mode rbac ------------------------------------------------------------------- */
+
+/* An agent's arrival is for all, and comes later than what must not be heard. */
+TEST(in_mode_rbac_a_listener_hears_only_what_it_may_see)
+{
+    BED(bed, "security: {authz: {type: rbac}}\n");
+    struct listener *nobody = listen_as_user(bed, "");
+    struct listener *admin = listen_with(bed, bed->admin, "", NULL);
+    struct agent agent = {0};
+    struct step step =
+        POST("made", "/api/v1/experiments", "{'config': $[single]}", 200, NULL, ADMIN);
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)bed_step(bed, &step);
+    hear(admin, "\"experiments\":[1]");
+    agent_join(&agent, bed, "a2", 1);
+    hear(nobody, "\"a2\"");
+    CHECK(!has_heard(nobody, "experiments"));
+    CHECK(!has_heard(nobody, "trials"));
+    hang_up(nobody);
+    hang_up(admin);
 }

@@ -110,6 +110,7 @@ TEST(administrators_add_and_change_people)
         POST("bad name", "/api/v1/users", "{'user': {'username': 'a/b'}}", 400, NULL,
              ADMIN),
         POST("no name", "/api/v1/users", "{'user': {}}", 400, NULL, ADMIN),
+        POST("no user", "/api/v1/users", "{}", 400, "error.error~user", ADMIN),
         GET("list", "/api/v1/users", 200, "users#3; pagination.total=3"),
         GET("page", "/api/v1/users?offset=1&limit=1", 200,
             "users#1; users.0.username=determined; pagination.endIndex=2"),
@@ -445,13 +446,16 @@ TEST(a_task_s_token_opens_its_own_task_and_no_more)
         GET("a user's call", "/api/v1/experiments", 403, "error.error~task's token",
             TASK),
         GET("an administrator's call", "/api/v1/master/config", 403, NULL, TASK),
-        POST("an agent's call", "/api/v1/det/agents/a1/hello", "{'devices': []}", 401,
-             NULL, TASK),
+        POST("an agent's call", "/api/v1/det/agents/a1/hello", "{'devices': []}", 403,
+             "error.error~task's token", TASK),
         GET("the owner's token acts as the owner", "/api/v1/experiments", 200,
             "experiments#2", OWNER),
         POST("a user is no agent", "/api/v1/det/agents/a1/hello", "{'devices': []}",
-             401, "error.error~agent token", ADMIN),
-        GET("an agent is no user", "/api/v1/me", 401, NULL, AGENT),
+             403, "error.error~only an agent", ADMIN),
+        POST("nobody is no agent", "/api/v1/det/agents/a1/hello", "{'devices': []}",
+             401, "error.error~wrong agent token", NOBODY),
+        GET("an agent is no user", "/api/v1/me", 403, "error.error~agents' token",
+            AGENT),
         END_STEPS};
     static const struct step after[] = {
         /* rows are visible a moment before cached tokens are dropped */

@@ -470,7 +470,7 @@ TEST(only_a_tensorboard_says_where_it_listens_and_only_of_itself)
         END_STEPS};
     static const struct step steps[] = {
         POST("other", "/api/v1/det/allocations/${share.allocation}/proxy",
-             "{'port': 8000}", 403, "error.error~only a TensorBoard", TASK),
+             "{'port': 8000}", 400, "error.error~only a TensorBoard", TASK),
         POST("of another", "/api/v1/det/allocations/${board}/proxy", "{'port': 8000}",
              403, "error.error~only its own task", TASK),
         GET("page", "/proxy/${job.taskId}/", 404, "error.error~does not serve a page"),

@@ -190,6 +190,46 @@ TEST(the_last_cluster_administrator_keeps_the_role)
     bed_play(bed, steps);
 }
 
+/* A reader of a workspace who follows a log there; what comes after the role has gone is not for
+ * it.  The second role shows that a change that takes nothing away does not end the stream. */
+TEST(a_stream_ends_with_the_role_that_opened_it)
+{
+    static const struct step before[] = {
+        POST("viewer", ASSIGN, TO_USER(3, ROLE_IN(4, 1)), 200, NULL, ADMIN),
+        POST("editor", ASSIGN, TO_USER(2, ROLE_IN(5, 1)), 200, NULL, ADMIN), END_STEPS};
+    static const struct step more[] = {
+        POST("another", ASSIGN, TO_USER(3, ROLE_ON_CLUSTER(3)), 200, NULL, ADMIN),
+        END_STEPS};
+    static const struct step less[] = {
+        POST("no viewer", UNASSIGN, TO_USER(3, ROLE_IN(4, 1)), 200, NULL, ADMIN),
+        END_STEPS};
+    BED(bed, rbac);
+    struct agent agent = {0};
+    struct pending *stream;
+    struct share share;
+    struct reply reply;
+
+    add_ann(bed);
+    bed_play(bed, before);
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    share_log(&share, "first");
+    stream = bed_begin(
+        bed, OTHER, NET_GET,
+        bed_fill(bed, "/api/v1/tasks/${share.task_id}/logs?follow=true", false), NULL);
+    bed_await_bytes(stream);
+    bed_play(bed, more);
+    share_log(&share, "second");
+    bed_await_text(stream, "second");
+    bed_play(bed, less);
+    share_log(&share, "third");
+    reply = bed_end(bed, stream);
+    CHECK_EQ(reply.status, 200);
+    CHECK_HAS(reply.text, "second");
+    CHECK(!strstr(reply.text, "third"));
+}
+
 /* ---- who may what, and why -------------------------------------------------------------- */
 
 TEST(an_administrator_sees_who_may_do_what_and_why)

@@ -33,7 +33,7 @@ TEST(a_token_acts_as_its_user_until_it_is_revoked)
             ADMIN),
         POST("no session from it", "/api/v1/det/signin/codes",
              "{'challenge': 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'}", 403,
-             "error.error~signed-in person", OTHER),
+             "error.error~own session", OTHER),
         POST("logout", "/api/v1/auth/logout", NULL, 200, NULL, OTHER),
         GET("still valid", "/api/v1/me", 200, NULL, OTHER),
         PATCH("password", "/api/v1/users/2", "{'password': 'New-Word-22'}", 200, NULL),

@@ -279,13 +279,13 @@ TEST(only_people_tell_of_what_somebody_else_runs)
     static const struct step others[] = {
         POST("progress", "/api/v1/trials/1/progress", "{'progress': 0.5}", 403, NULL,
              TASK),
-        POST("by an agent", "/api/v1/trials/1/progress", "{'progress': 0.5}", 401, NULL,
+        POST("by an agent", "/api/v1/trials/1/progress", "{'progress': 0.5}", 403, NULL,
              AGENT),
         POST("record", "/api/v1/det/allocations/1.x.1/environment",
              "{'rank': 0, 'record': {}}", 403, NULL, TASK),
         POST("record by an agent",
              "/api/v1/det/allocations/${share.allocation}/environment",
-             "{'rank': 0, 'record': {}}", 401, NULL, AGENT),
+             "{'rank': 0, 'record': {}}", 403, NULL, AGENT),
         GET("untouched", "/api/v1/trials/1", 200, "trial.state=STATE_RUNNING"),
         END_STEPS};
     BED(bed, NULL);
@@ -301,7 +301,7 @@ TEST(only_people_tell_of_what_somebody_else_runs)
         const char *body = calls[i].body ? bed_fill(bed, calls[i].body, true) : NULL;
 
         CHECK_EQ(bed_call(bed, TASK, calls[i].method, path, body).status, 403);
-        CHECK_EQ(bed_call(bed, AGENT, calls[i].method, path, body).status, 401);
+        CHECK_EQ(bed_call(bed, AGENT, calls[i].method, path, body).status, 403);
         CHECK_EQ(bed_call(bed, NOBODY, calls[i].method, path, body).status, 401);
     }
     bed_play(bed, others);

@@ -66,13 +66,14 @@ def descendants(pid):
 class Cluster:
     """With slots=0 it has no agent; with is_tls it speaks TLS with a certificate of its own."""
 
-    def __init__(self, det, directory, slots=1, is_tls=False):
+    def __init__(self, det, directory, slots=1, is_tls=False, options=()):
         self.directory, self.port, self.slots = directory, free_port(), slots
         self.is_tls = is_tls
         self.url = f"{'https' if is_tls else 'http'}://127.0.0.1:{self.port}"
         self.command = [det, "serve", "--data-dir", directory, "--port", str(self.port)]
         self.command += ["--slots", str(slots)] if slots else ["--no-agent"]
         self.command += ["--tls"] if is_tls else []
+        self.command += options
         self.process = self.token = None
         self.env = {**os.environ, "DET_MASTER": self.url, "DET_USER": "determined", "DET_PASS": ""}
 

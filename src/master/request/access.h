@@ -18,6 +18,7 @@
 
 struct request;
 struct role;
+struct user;
 
 /* Whether the caller may make this call, as far as path and body fields tell.
  * DET_UNAUTHENTICATED, DET_FORBIDDEN, or DET_NOT_FOUND for an object that the caller may not
@@ -45,6 +46,10 @@ det_status access_check_role(struct request *req, const struct role *role,
                              int64_t workspace_id);
 /* For a SELF row: whether the caller may see the objects of all users. */
 bool access_is_for_all(const struct request *req);
+
+/* Whether `user`, who calls or has just signed in, may make a call that names no object. */
+det_status access_may(struct request *req, enum route_id row, const struct user *user,
+                      bool *ret_may);
 
 /* The workspaces whose objects a `list` row may show; in req->mem. */
 det_status access_scope(struct request *req, struct scope *ret_scope);

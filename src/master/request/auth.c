@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "data/base64.h"
 #include "data/text.h"
+#include "master/request/access.h"
 #include "master/request/caller_cache.h"
 #include "master/request/request.h"
 #include "master/request/token.h"
@@ -216,8 +217,14 @@ static void fill_run(struct caller *caller, int64_t id, const struct caller_view
     caller->experiment_id = view->experiment_id;
 }
 
+/* An administrator who continues another user's experiment runs that user's code. */
+static void limit_admin(struct caller_view *view)
+{
+    view->is_admin = view->is_admin && view->user_id == view->owner_id;
+}
+
 /* The tokens of a run end with it.  Only its supervisor may still deliver what is left:
- * access.c lets it call what is for supervisors alone. */
+ * rights_after_end(). */
 static det_status caller_by_allocation(struct request *req, const struct token *token,
                                        struct caller_view *ret_caller)
 {
@@ -229,38 +236,42 @@ static det_status caller_by_allocation(struct request *req, const struct token *
     if (st)
         return st;
     req->caller.kind = kind_of_run(token);
-    if (ret_caller->is_over && (req->caller.kind != CALLER_SUPERVISOR ||
-                                !rights_is_for_supervisor(req->route)))
+    if (ret_caller->is_over && !rights_after_end(req->route, req->caller.kind))
         return refuse_caller(req, "this task's allocation is over");
     if (req->caller.kind == CALLER_USER)
         req->caller.run_of = token->id;
     else
         fill_run(&req->caller, token->id, ret_caller);
-    /* An administrator who continues another user's experiment runs that user's code. */
-    ret_caller->is_admin =
-        ret_caller->is_admin && ret_caller->user_id == ret_caller->owner_id;
+    limit_admin(ret_caller);
     return DET_OK;
 }
 
 /* Mode rbac.  An administrator may do everything in it too, so that nobody is locked out. */
-static det_status load_grants(struct request *req, const struct caller_view *view)
+static det_status read_grants(struct request *req, const struct caller_view *view,
+                              struct arena *mem, struct grants *ret_grants)
 {
     bool is_own = !view->owner_id || view->owner_id == view->user_id;
-    struct grants *grants;
-    det_status st;
+    det_status st = store_grants_of(req->db, view->user_id, mem, ret_grants, req->err);
 
-    if (!req->master->is_rbac)
+    if (!is_own) /* as above: another user's code does not get rights on the cluster */
+        ret_grants->cluster = 0;
+    if (view->is_admin)
+        ret_grants->cluster = UINT64_MAX;
+    return st;
+}
+
+/* A task needs no grants to report about itself, so that it can be cached. */
+static det_status load_grants(struct request *req, const struct caller_view *view)
+{
+    struct grants *grants;
+
+    if (!req->master->is_rbac || !rights_acts_as_user(req->route, &req->caller))
         return DET_OK;
     grants = arena_new(&req->mem, struct grants);
     if (!grants)
         return err_default(req->err, DET_NOMEM);
-    st = store_grants_of(req->db, view->user_id, &req->mem, grants, req->err);
-    if (!is_own) /* as above: another user's code does not get rights on the cluster */
-        grants->cluster = 0;
-    if (view->is_admin)
-        grants->cluster = UINT64_MAX;
     req->caller.grants = grants;
-    return st;
+    return read_grants(req, view, &req->mem, grants);
 }
 
 /* *ret_expires_us: how long the result is valid if nothing is written. */
@@ -404,10 +415,6 @@ static det_status stand_in(struct request *req)
 
 static det_status find_agent(struct request *req)
 {
-    if (!has_agent_token(req))
-        return refuse_caller(req,
-                             "wrong agent token; it is in the file agent.token of the "
-                             "master's data directory");
     req->caller.kind = CALLER_AGENT;
     return req->route->who == ROUTE_STAND_IN ? stand_in(req) : DET_OK;
 }
@@ -436,10 +443,15 @@ static det_status find_caller(struct request *req)
 bool auth_find_cached(struct request *req)
 {
     const char *token = find_token(req->master->auth, req->x, &req->mem);
+    struct caller caller;
 
-    return token &&
-           caller_cache_find(req->master->auth->callers, token,
-                             master_now_us(req->master), &req->mem, &req->caller);
+    if (!token || !caller_cache_find(req->master->auth->callers, token,
+                                     master_now_us(req->master), &req->mem, &caller))
+        return false;
+    if (req->master->is_rbac && rights_acts_as_user(req->route, &caller))
+        return false; /* its grants are not in the cache */
+    req->caller = caller;
+    return true;
 }
 
 det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch)
@@ -451,6 +463,21 @@ det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch)
     *ret_watch = (struct auth_watch){
         .token = arena_strdup(&req->mem, token)}; /* the headers go with the answer */
     return req->mem.has_failed ? err_default(req->err, DET_NOMEM) : DET_OK;
+}
+
+/* For a stream: whether the caller may still see what it reads, in mode rbac.  Roles that have
+ * changed are taken over, and the call is checked again. */
+static bool has_rights_still(struct request *req, const struct caller_view *view,
+                             struct arena *mem)
+{
+    struct grants now = {0}, *kept;
+
+    if (!req->caller.grants || read_grants(req, view, mem, &now) ||
+        grants_are_same(req->caller.grants, &now))
+        return true; /* a failed lookup: the next call tries again */
+    kept = grants_copy(&now, &req->mem);
+    req->caller.grants = kept ? kept : req->caller.grants;
+    return kept && !access_check_call(req);
 }
 
 /* Whether the session or the allocation of a token is still valid. */
@@ -472,9 +499,12 @@ static bool is_token_valid(struct request *req, const char *text,
     if (st)
         return st != DET_NOT_FOUND; /* the lookup failed: the next call tries again */
     *ret_expires_us = is_session ? view.expires_us : INT64_MAX;
+    if (!is_session)
+        limit_admin(&view);
     return view.is_active && !view.is_revoked && !view.is_over &&
            !strcmp(view.nonce, token.nonce) &&
-           *ret_expires_us >= master_now_us(req->master);
+           *ret_expires_us >= master_now_us(req->master) &&
+           has_rights_still(req, &view, &mem);
 }
 
 bool auth_watch_is_valid(struct request *req, struct auth_watch *watch)
@@ -552,17 +582,25 @@ static det_status check_reader(struct request *req)
     return act_as_first_user(req);
 }
 
+/* Who calls does not depend on what is called; whether that caller may call it is decided in
+ * access.h. */
 det_status auth_check(struct request *req)
 {
     enum route_who who = req->route->who;
+    det_status st;
 
     if (req->master->is_read_only)
         return check_reader(req);
-    if (who == ROUTE_OPEN)
+    if (who == ROUTE_OPEN || req->is_known)
         return DET_OK;
-    if (who == ROUTE_AGENT || (who == ROUTE_STAND_IN && has_agent_token(req)))
+    if (has_agent_token(req))
         return find_agent(req);
-    return req->is_known || auth_find_cached(req) ? DET_OK : find_caller(req);
+    st = auth_find_cached(req) ? DET_OK : find_caller(req);
+    if (st == DET_UNAUTHENTICATED && who == ROUTE_AGENT)
+        return refuse_caller(req,
+                             "wrong agent token; it is in the file agent.token of the "
+                             "master's data directory");
+    return st;
 }
 
 /* ---- logins --------------------------------------------------------------------- */

@@ -50,8 +50,8 @@ bool auth_find_cached(struct request *req);
  * req->caller.  Anonymous callers are allowed; a failed lookup is an error. */
 det_status auth_find_user(struct request *req, bool *ret_is_signed_in);
 /* For replies that take long: auth_watch_begin() remembers the caller's token, and
- * auth_watch_is_valid() tells later whether the token is still valid.  It asks the store
- * only if something was written in between that may have changed that. */
+ * auth_watch_is_valid() tells later whether the token is still valid, and its rights enough.
+ * It asks the store only if something was written in between that may have changed that. */
 struct auth_watch {
     const char *token; /* in req->mem; NULL: the call needed none */
     uint64_t age;      /* of the caller cache, at the last lookup */

@@ -76,3 +76,22 @@ det_status store_grants_of(struct db *db, int64_t user_id, struct arena *mem,
         *ret_grants = grants;
     return st;
 }
+
+bool grants_are_same(const struct grants *a, const struct grants *b)
+{
+    return a->cluster == b->cluster && a->count == b->count &&
+           (!a->count || !memcmp(a->grant, b->grant, a->count * sizeof(*a->grant)));
+}
+
+struct grants *grants_copy(const struct grants *grants, struct arena *mem)
+{
+    struct grants *copy = arena_new(mem, struct grants);
+    struct grant *list = arena_array(mem, struct grant, grants->count + 1);
+
+    if (!copy || !list)
+        return NULL;
+    if (grants->count)
+        memcpy(list, grants->grant, grants->count * sizeof(*list));
+    *copy = (struct grants){grants->cluster, list, grants->count};
+    return copy;
+}

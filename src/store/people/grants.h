@@ -3,6 +3,7 @@
 #ifndef STORE_PEOPLE_GRANTS_H
 #define STORE_PEOPLE_GRANTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -15,5 +16,9 @@ struct db;
  * workspace, in `mem`.  A user without assignments has none. */
 det_status store_grants_of(struct db *db, int64_t user_id, struct arena *mem,
                            struct grants *ret_grants, struct err *err);
+
+bool grants_are_same(const struct grants *a, const struct grants *b);
+/* NULL: no memory. */
+struct grants *grants_copy(const struct grants *grants, struct arena *mem);
 
 #endif

@@ -270,16 +270,15 @@ static bool is_visible(struct request *req, const struct change *change)
     return true;
 }
 
-/* Mode rbac: drops what the listener may not see. */
+/* Drops what the listener may not see. */
 static void keep_visible(struct request *req, struct change_list *list)
 {
     uint32_t kept = 0;
 
-    for (uint32_t i = 0; req->caller.grants && i < list->count; i++)
+    for (uint32_t i = 0; i < list->count; i++)
         if (is_visible(req, &list->at[i]))
             list->at[kept++] = list->at[i];
-    if (req->caller.grants)
-        list->count = kept;
+    list->count = kept;
 }
 
 /* ---- the stream ------------------------------------------------------------------ */

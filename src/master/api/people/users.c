@@ -10,12 +10,12 @@
 #include "master/api/people/signin_password.h"
 #include "master/api/people/user_rules.h"
 #include "master/api/render.h"
+#include "master/request/access.h"
 #include "master/request/auth.h"
 #include "master/request/client_address.h"
 #include "master/request/error_body.h"
 #include "master/request/password.h"
 #include "store/people/access_token.h"
-#include "store/people/grants.h"
 #include "store/people/role_assignment.h"
 #include "store/people/session.h"
 #include "store/people/user.h"
@@ -73,16 +73,10 @@ static det_status write_session(struct write_job *job, struct db *db, struct err
 /* Whether the WebUI shows what administrators may do.  The master decides by itself. */
 static det_status render_rights(struct request *req, const struct user *user)
 {
-    struct grants grants = {0};
-    bool is_admin = user->is_admin;
-    det_status st = DET_OK;
+    bool may = false;
+    det_status st = access_may(req, ROUTE_ID_create_user, user, &may);
 
-    if (req->master->is_rbac) {
-        st = store_grants_of(req->db, user->id, &req->mem, &grants, req->err);
-        is_admin = is_admin || grants_allow(&grants, PERMISSION_ADMINISTRATE_USER, 0);
-    }
-    jw_bool(&req->w, "mayAdminister",
-            !req->master->is_read_only && !req->caller.allocation_id && is_admin);
+    jw_bool(&req->w, "mayAdminister", !req->master->is_read_only && may);
     return st;
 }
 

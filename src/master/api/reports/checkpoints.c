@@ -30,7 +30,8 @@ struct report_state {
     int64_t run_id;
 };
 
-/* The allocation of the caller or of the body, else the newest of the body's task. */
+/* The allocation that the body names, the newest of the task that it names, or the caller's.
+ * Whether the caller may report for it is checked later, also for a task. */
 static det_status find_maker(struct request *req, const struct checkpoint_body *body,
                              struct allocation *ret_allocation)
 {
@@ -38,11 +39,11 @@ static det_status find_maker(struct request *req, const struct checkpoint_body *
     uint32_t count;
     det_status st;
 
-    if (req->caller.allocation)
-        return store_allocation_get(req->db, req->caller.allocation, &req->mem,
-                                    ret_allocation, req->err);
     if (body->allocation_id && *body->allocation_id)
         return store_allocation_get(req->db, body->allocation_id, &req->mem,
+                                    ret_allocation, req->err);
+    if ((!body->task_id || !*body->task_id) && req->caller.allocation)
+        return store_allocation_get(req->db, req->caller.allocation, &req->mem,
                                     ret_allocation, req->err);
     if (!body->task_id || !*body->task_id)
         return err_set(req->err, DET_INVALID,

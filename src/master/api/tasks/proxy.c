@@ -446,7 +446,7 @@ det_status api_register_proxy(struct request *req)
     if (st)
         return st;
     if (!job.type || strcmp(job.type, JOB_TENSORBOARD))
-        return err_set(req->err, DET_FORBIDDEN,
+        return err_set(req->err, DET_STATE,
                        "only a TensorBoard is reached through the master, not %s",
                        allocation.name);
     if (body->port < 1 || body->port > 65535)

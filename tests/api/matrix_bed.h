@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* matrix_bed.h - one object and one caller of each kind, for test_matrix.c.
+ *
+ * Three runs of the owner: one that runs, whose objects the calls name; another that runs, whose
+ * task and supervisor are strangers to the first; and one that is over.  ${experiment}, ${trial},
+ * ${task}, ${allocation}, ${container} and ${checkpoint} are of the first, or of the third after
+ * stage_use_done(); ${done.experiment} etc. are always of the third. */
+#ifndef TESTS_API_MATRIX_BED_H
+#define TESTS_API_MATRIX_BED_H
+
+#include "tests/api/script.h"
+
+struct stage {
+    struct bed *bed;
+    bool is_rbac;
+    struct agent agent;
+    struct share first, second, done;
+    const char *access_token; /* of the owner */
+    const char *checkpoint, *done_checkpoint;
+};
+
+/* Everything but the users other than the owner. */
+void stage_set(struct stage *stage, struct bed *bed, bool is_rbac);
+/* A user with this name and a role (0: none; workspace 0: on the cluster); a session of it. */
+const char *stage_add_user(struct stage *stage, const char *name, int role,
+                           const char *workspace);
+const char *stage_login(struct stage *stage, const char *name);
+/* Gives the owner the role of an Editor, or takes it away. */
+void stage_set_editor(struct stage *stage, bool is_editor);
+void stage_use_done(struct stage *stage, bool uses_done);
+
+#endif
