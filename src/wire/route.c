@@ -41,9 +41,9 @@ const struct route routes[ROUTE_COUNT] = {
 
 const char *const route_method_names[] = {"GET",    "POST", "PUT", "PATCH",
                                           "DELETE", "ANY",  NULL};
-const char *const route_who_names[] = {"anybody",  "user",  "self",
-                                       "owner",    "admin", "supervisor",
-                                       "stand-in", "agent", NULL};
+const char *const route_who_names[] = {"anybody", "user",       "self",     "owner",
+                                       "admin",   "supervisor", "stand-in", "closing",
+                                       "agent",   NULL};
 const char *const route_object_names[] = {
     "none",      "user",    "experiment", "trial", "checkpoint", "allocation", "task",
     "workspace", "project", "group",      "token", "list",       "named",      NULL};

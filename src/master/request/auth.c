@@ -217,7 +217,8 @@ static void fill_run(struct caller *caller, int64_t id, const struct caller_view
 }
 
 /* The tokens of a run end with it.  Only its supervisor may still deliver what is left:
- * access.c lets it call what is for supervisors alone. */
+ * access.c lets it call what is for supervisors alone, until it has reported its end.  That
+ * report it may repeat, because the answer may have been lost. */
 static det_status caller_by_allocation(struct request *req, const struct token *token,
                                        struct caller_view *ret_caller)
 {
@@ -232,6 +233,11 @@ static det_status caller_by_allocation(struct request *req, const struct token *
     if (ret_caller->is_over && (req->caller.kind != CALLER_SUPERVISOR ||
                                 !rights_is_for_supervisor(req->route)))
         return refuse_caller(req, "this task's allocation is over");
+    if (ret_caller->is_delivered && req->caller.kind == CALLER_SUPERVISOR &&
+        !rights_may_repeat(req->route))
+        return err_set(req->err, DET_FORBIDDEN,
+                       "this supervisor's credential has ended: everything of its run "
+                       "was delivered");
     if (req->caller.kind == CALLER_USER)
         req->caller.run_of = token->id;
     else
@@ -280,7 +286,9 @@ static det_status look_up_caller(struct request *req, const struct token *token,
     req->caller.username = view.username;
     req->caller.is_admin = view.is_admin;
     /* an ended allocation is looked up each time: some of its calls are still allowed */
-    *ret_expires_us = is_session ? view.expires_us : view.is_over ? 0 : INT64_MAX;
+    *ret_expires_us = is_session                          ? view.expires_us
+                      : view.is_over || view.is_delivered ? 0
+                                                          : INT64_MAX;
     return load_grants(req, &view);
 }
 

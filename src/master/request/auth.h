@@ -7,7 +7,8 @@
  *   a session, an access token   until it expires, is closed or revoked
  *   DET_USER_TOKEN     acts as the user who started the run until the run ends
  *   DET_SESSION_TOKEN  opens the routes for tasks, for its own task, until the run ends
- *   the supervisor's   likewise, and after the end what the supervisor has not delivered
+ *   the supervisor's   likewise, and after the end for what the supervisor has not delivered:
+ *                      until it reports the exit, which comes last
  *
  * All agents join with one token, which has its own file.
  *
