@@ -485,6 +485,25 @@ static bool is_token_valid(struct request *req, const char *text,
            *ret_expires_us >= master_now_us(req->master);
 }
 
+/* Of a request that may have no reader. */
+static bool ask_store(struct request *req, struct auth_watch *watch)
+{
+    struct store *store = req->master->store;
+    struct err err = {0};
+    bool is_valid;
+
+    if (req->db)
+        return is_token_valid(req, watch->token, &watch->expires_us);
+    if (store_reader_take(store, &req->db, &err))
+        return true; /* the next call tries again */
+    req->err = &err;
+    is_valid = is_token_valid(req, watch->token, &watch->expires_us);
+    store_reader_give(store, req->db);
+    req->db = NULL;
+    req->err = NULL;
+    return is_valid;
+}
+
 bool auth_watch_is_valid(struct request *req, struct auth_watch *watch)
 {
     uint64_t age = caller_cache_age(req->master->auth->callers);
@@ -492,7 +511,7 @@ bool auth_watch_is_valid(struct request *req, struct auth_watch *watch)
     if (!watch->token ||
         (watch->age == age && watch->expires_us >= master_now_us(req->master)))
         return true;
-    if (!is_token_valid(req, watch->token, &watch->expires_us))
+    if (!ask_store(req, watch))
         return false;
     watch->age = age;
     return true;

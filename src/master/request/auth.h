@@ -59,6 +59,7 @@ struct auth_watch {
     int64_t expires_us;
 };
 det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch);
+/* With a reader; takes one itself if it needs one and req->db is NULL. */
 bool auth_watch_is_valid(struct request *req, struct auth_watch *watch);
 /* Call this after a write of a session, a user or the end of an allocation, before its
  * caller is answered.  All callers are looked up again. */
