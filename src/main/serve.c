@@ -697,9 +697,12 @@ static int serve_until_signal(struct serving *s, const sigset_t *set)
     look_after_agent(s);
     wait_for_agent(s);
     log_info("serving %s, data in %s", s->url, s->data_dir);
-    if (s->tls.cert_file)
+    if (s->tls.cert_file) {
+        master_set_certificate(s->master, s->tls.expires_us);
         log_info("the certificate in '%s' has the SHA-256 fingerprint %s",
                  s->tls.cert_file, s->tls.fingerprint);
+        serve_tls_look(&s->tls, s->master); /* it may expire soon */
+    }
     if (s->ready_fd < 0 && isatty(2))
         fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop%s%s'\n",
                 s->url, s->options->data_dir ? " --data-dir " : "",

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/io/io.h"
 #include "base/log.h"
 #include "base/memory/arena.h"
@@ -12,6 +13,7 @@
 #include "master/master.h"
 
 enum { FILE_LIMIT = 4 << 20 };
+static const int64_t DAY_US = INT64_C(24) * 3600 * 1000000;
 
 static bool is_loopback(const char *host)
 {
@@ -134,6 +136,8 @@ static det_status check_pair(struct serve_tls *tls, struct err *err)
     if (st)
         return st;
     memcpy(tls->fingerprint, pair.fingerprint, sizeof(tls->fingerprint));
+    tls->expires_us = pair.expires_us;
+    tls->warned_us = 0;
     certificate_pair_done(&pair);
     return DET_OK;
 }
@@ -226,6 +230,24 @@ static det_status use_new(struct serve_tls *tls, struct master *master, struct e
     return st ? st : master_reload_certificate(master, err);
 }
 
+static void warn_of_expiry(struct serve_tls *tls)
+{
+    int64_t now_us = clock_wall_us(&clock_system);
+    char text[CERTIFICATE_WARNING];
+
+    if (tls->warned_us && now_us >= tls->warned_us && now_us - tls->warned_us < DAY_US)
+        return;
+    if (!certificate_warning(tls->expires_us, now_us, text))
+        return;
+    tls->warned_us = now_us;
+    log_warn("the certificate in '%s' %s; clients refuse one that has expired.  %s",
+             tls->cert_file, text,
+             tls->is_self_signed
+                 ? "Remove the file and start the master again: it makes a new one, "
+                   "which clients must be told to trust"
+                 : "Replace it and its key: the master reads them again by itself");
+}
+
 void serve_tls_look(struct serve_tls *tls, struct master *master)
 {
     struct stat now[2];
@@ -234,16 +256,18 @@ void serve_tls_look(struct serve_tls *tls, struct master *master)
 
     if (!tls->cert_file)
         return;
+    warn_of_expiry(tls);
     stat_files(tls, now);
     is_settled = is_same(now, tls->seen);
     memcpy(tls->seen, now, sizeof(now));
     if (!is_settled || is_same(now, tls->used))
         return;
     memcpy(tls->used, now, sizeof(now));
-    if (use_new(tls, master, &err))
+    if (use_new(tls, master, &err)) {
         log_error("the new certificate is not used, the old one stays: %s", err.text);
-    else
-        log_info(
-            "new connections get the new certificate; its SHA-256 fingerprint is %s",
-            tls->fingerprint);
+        return;
+    }
+    log_info("new connections get the new certificate; its SHA-256 fingerprint is %s",
+             tls->fingerprint);
+    master_set_certificate(master, tls->expires_us);
 }

@@ -29,6 +29,8 @@ struct serve_tls {
     bool is_self_signed;
     const char *shown_file; /* DATA/tls/master.crt */
     char fingerprint[CERTIFICATE_FINGERPRINT];
+    int64_t expires_us;
+    int64_t warned_us; /* when the log last said that it expires soon */
     /* serve_tls_look() */
     struct stat used[2]; /* the files as they are served, or were refused */
     struct stat seen[2]; /* as they were at the last look */
@@ -39,7 +41,8 @@ det_status serve_tls_prepare(struct serve_tls *tls, const struct serve_options *
                              const struct json *config, const char *host,
                              const char *data_dir, struct arena *mem, struct err *err);
 /* To be called twice a second: reads files that have changed, and then stayed the same for
- * one look, so that a pair being copied is not read half. */
+ * one look, so that a pair being copied is not read half.  Once a day the log says that the
+ * certificate expires soon, or has expired. */
 void serve_tls_look(struct serve_tls *tls, struct master *master);
 
 #endif

@@ -28,6 +28,7 @@
  *      2    roster note (store/roster/roster.c) which of its rows have changed
  *      2    waits       (waits.c)               waiters by key
  *      2    relay       (net/relay.c)           a relayed request: its rings
+ *      2    leash       (request_relay.c)       whether a relay is over, or is still watched
  *      3    server      (server_http.c)         exchanges and their phases
  *      4    watcher     (net/client_watch.c)    sockets whose clients may leave
  *      5    executor    (executor_threads.c)    queues of lanes, due times, gates
@@ -43,6 +44,7 @@
  *    waits -> server                 a stream is woken
  *    relay -> server                 likewise, by the program behind the proxy
  *    waits -> executor               a waiter is woken
+ *    leash -> executor               the timer that watches a relay's session is set
  *
  * Callbacks run under a lock in two places only: wake() and parked() of a waiter, and
  * noted() of the changes.  They post work and watch clients, nothing else.

@@ -492,6 +492,11 @@ det_status master_reload_certificate(struct master *master, struct err *err)
     return net_server_reload(master->server, err);
 }
 
+void master_set_certificate(struct master *master, int64_t expires_us)
+{
+    master->certificate_expires_us = expires_us;
+}
+
 void master_set_read_only(struct master *master)
 {
     master->is_read_only = true;

@@ -73,6 +73,9 @@ void master_free(struct master *master);
 /* Reads certificate and key again; after a failure the old ones stay. */
 det_status master_reload_certificate(struct master *master, struct err *err);
 
+/* Until when the certificate is valid, for clients that ask. */
+void master_set_certificate(struct master *master, int64_t expires_us);
+
 /* Whether an agent is connected. */
 bool master_has_agent(const struct master *master);
 uint16_t master_port(const struct master *master);

@@ -33,8 +33,9 @@ struct master {
     struct net *net;
     const struct json *config;
     const char *data_dir;
-    const char *checkpoint_directory; /* if the configuration names none */
-    const char *initial_password;     /* NULL: as the configuration says */
+    const char *checkpoint_directory;       /* if the configuration names none */
+    const char *initial_password;           /* NULL: as the configuration says */
+    _Atomic int64_t certificate_expires_us; /* 0: not known, or plain HTTP */
     bool is_root; /* this process may read and write every file */
     const char *host;
     uint16_t port; /* as configured; 0: any free port */

@@ -20,9 +20,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/thread/lock.h"
 
 struct buf;
 struct lane;
+struct relay;
 struct net;
 struct net_client;
 struct net_exchange;
@@ -171,6 +173,15 @@ void net_stream_wake(struct net_exchange *x);
  * answer: DET_UNREACHABLE, DET_TIMEOUT, DET_IO (not HTTP), DET_BUSY, DET_NOMEM.  `done`
  * is called once, last of all.  All three run on any thread and must not wait.  The
  * memory that the struct points at must live until `done`. */
+/* By which another thread can end a relay.  The owner initialises the lock before
+ * net_relay() and frees it in done(), or later. */
+struct net_leash {
+    struct lock lock;
+    struct relay *relay; /* guarded by it; NULL: not begun, or over */
+};
+/* Breaks the relay off, in both directions.  Does nothing if it is over. */
+void net_relay_cut(struct net_leash *leash);
+
 typedef bool net_relay_header_fn(void *arg, const char *name, const char *value,
                                  struct buf *out);
 typedef void net_relay_refuse_fn(void *arg, struct net_exchange *x, det_status status,
@@ -182,6 +193,7 @@ struct net_relay {
     const char *const *headers; /* "Name: value" lines; ends with NULL */
     bool may_switch;            /* the client asked for a WebSocket */
     struct lane *lane;          /* where pieces of the reply are made */
+    struct net_leash *leash;    /* NULL: none */
     net_relay_header_fn *header;
     net_relay_refuse_fn *refuse;
     net_done_fn *done;

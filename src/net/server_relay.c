@@ -56,10 +56,28 @@ static struct http_relay *http_relay_of(struct relay *base)
     return CONTAINER_OF(base, struct http_relay, base);
 }
 
+static void set_leash(struct net_leash *leash, struct relay *relay)
+{
+    if (!leash)
+        return;
+    lock_take(&leash->lock);
+    leash->relay = relay;
+    lock_give(&leash->lock);
+}
+
+void net_relay_cut(struct net_leash *leash)
+{
+    lock_take(&leash->lock);
+    if (leash->relay)
+        relay_abandon(leash->relay);
+    lock_give(&leash->lock);
+}
+
 void http_relay_drop(struct http_relay *relay)
 {
     if (!relay || atomic_fetch_sub(&relay->holders, 1) > 1)
         return;
+    set_leash(relay->to.leash, NULL);
     relay_done(&relay->base); /* first: done() may let the server go */
     relay->to.done(relay->to.arg);
     mem_free(relay);
@@ -518,6 +536,7 @@ void http_relay(struct net_exchange *base, const struct net_relay *to)
     }
     relay->holders = 3; /* the exchange, the thread, this function */
     x->relay = relay;
+    set_leash(to->leash, &relay->base);
     if (x->is_later)
         resume_for_body(x);
     else

@@ -41,6 +41,7 @@
     X(roster_sql_table)                                                                \
     X(roster_view_sql_table)                                                           \
     X(run_record_sql_table)                                                            \
+    X(run_user_sql_table)                                                              \
     X(search_sql_table)                                                                \
     X(series_read_sql_table)                                                           \
     X(session_sql_table)                                                               \

@@ -41,6 +41,11 @@ det_status batch_head_decode(const void *bytes, size_t len, struct batch_head *r
                        "the batch cannot have %" PRIu32 " reports from %" PRIu64
                        " to %" PRIu64,
                        head.count, head.first, head.last);
+    if (head.last - head.first >= BATCH_NUMBERS_MOST)
+        return err_set(err, DET_INVALID,
+                       "the batch claims the reports %" PRIu64 " to %" PRIu64
+                       "; it may claim at most %d",
+                       head.first, head.last, BATCH_NUMBERS_MOST);
     *ret_head = head;
     return DET_OK;
 }

@@ -7,7 +7,8 @@
  * A batch stands for all numbers from `first` to `last`.  A number that is missing in
  * between was damaged before it was sent and will never come.  So the master can tell a
  * gap (another batch is missing) from a loss.  A batch without records says that all its
- * numbers are lost.  Little-endian; pure. */
+ * numbers are lost.  It stands for at most BATCH_NUMBERS_MOST numbers; a larger loss takes
+ * several batches.  Little-endian; pure. */
 #ifndef WIRE_BATCH_H
 #define WIRE_BATCH_H
 
@@ -16,7 +17,7 @@
 
 #include "base/err.h"
 
-enum { BATCH_HEAD = 32, BATCH_RECORDS_MOST = 1 << 16 };
+enum { BATCH_HEAD = 32, BATCH_RECORDS_MOST = 1 << 16, BATCH_NUMBERS_MOST = 1 << 24 };
 
 struct batch_head {
     uint32_t source; /* the rank of the sending node */

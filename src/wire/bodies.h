@@ -257,7 +257,11 @@ struct share_record_body {
 };
 extern const struct field share_record_body_fields[];
 
-/* Some lines of a task's output. */
+/* The most bytes between the two offsets of a batch of output. */
+enum { SHARE_LOGS_BYTES = 512 << 10 };
+
+/* Some lines of a task's output.  A batch that begins behind what the master has is not
+ * stored; the reply says where to continue. */
 struct share_logs_body {
     int64_t rank;
     const char *stream; /* stdout, stderr */

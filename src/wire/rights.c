@@ -29,7 +29,13 @@ const int rights_field_rule_count =
 
 bool rights_is_for_supervisor(const struct route *row)
 {
-    return row->who == ROUTE_SUPERVISOR || row->who == ROUTE_STAND_IN;
+    return row->who == ROUTE_SUPERVISOR || row->who == ROUTE_STAND_IN ||
+           row->who == ROUTE_CLOSING;
+}
+
+bool rights_may_repeat(const struct route *row)
+{
+    return row->who == ROUTE_CLOSING;
 }
 
 bool rights_after_end(const struct route *row, enum caller_kind kind)
@@ -103,6 +109,7 @@ static bool may_basic(enum route_who who, const struct caller *caller,
         return caller->is_admin;
     case ROUTE_SUPERVISOR:
     case ROUTE_STAND_IN:
+    case ROUTE_CLOSING:
     case ROUTE_AGENT:
         return false;
     }
@@ -182,7 +189,8 @@ static enum permission permission_to_see(const struct rights_object *object)
 static bool may_rbac(enum route_who who, enum permission permission,
                      const struct caller *caller, const struct rights_object *object)
 {
-    if (who == ROUTE_SUPERVISOR || who == ROUTE_STAND_IN || who == ROUTE_AGENT)
+    if (who == ROUTE_SUPERVISOR || who == ROUTE_STAND_IN || who == ROUTE_CLOSING ||
+        who == ROUTE_AGENT)
         return false;
     if (who == ROUTE_PERSON && !is_person(caller))
         return false;
@@ -363,6 +371,7 @@ const char *rights_reason(const struct route *row, const struct caller *caller)
                "sign in with 'det user login'";
     case ROUTE_SUPERVISOR:
     case ROUTE_STAND_IN:
+    case ROUTE_CLOSING:
         return "only the supervisor of the task may do this";
     case ROUTE_AGENT:
         return "only an agent may do this, with the token in the file agent.token of "

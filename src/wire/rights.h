@@ -12,6 +12,8 @@
  *               ADMIN       an administrator
  *               SUPERVISOR  the supervisor of the allocation in the path
  *               STAND_IN    likewise, or an agent in its place
+ *               CLOSING     the supervisor's last call, which it may repeat: the others
+ *                           it may not make after it
  *               AGENT       an agent
  *   object      what the first variable part of the path names.  `none`: nothing with an
  *               owner.  `list`: the reply holds many, and the handler shows those of
@@ -96,6 +98,8 @@ bool rights_is_for_supervisor(const struct route *row);
 /* Whether a caller of that kind may still call after its run has ended.  Only the supervisor
  * may, to deliver what is left. */
 bool rights_after_end(const struct route *row, enum caller_kind kind);
+/* Whether it may call this even after it has delivered everything. */
+bool rights_may_repeat(const struct route *row);
 /* Whether a task or supervisor is the one that the object belongs to. */
 bool rights_is_own(const struct caller *caller, const struct rights_object *object);
 /* Whether the caller may do everything that `mask` allows, so that assigning such a role gives

@@ -43,7 +43,7 @@ const char *const route_method_names[] = {"GET",    "POST", "PUT", "PATCH",
                                           "DELETE", "ANY",  NULL};
 const char *const route_who_names[] = {"anybody", "user",  "person",     "self",
                                        "owner",   "admin", "supervisor", "stand-in",
-                                       "agent",   NULL};
+                                       "closing", "agent", NULL};
 const char *const route_object_names[] = {
     "none",      "user",    "experiment", "trial", "checkpoint", "allocation", "task",
     "workspace", "project", "group",      "token", "list",       "named",      NULL};

@@ -39,6 +39,7 @@ enum route_who {
     ROUTE_ADMIN,
     ROUTE_SUPERVISOR,
     ROUTE_STAND_IN,
+    ROUTE_CLOSING,
     ROUTE_AGENT,
 };
 

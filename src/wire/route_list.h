@@ -242,7 +242,7 @@ ROUTE(agent_removed, "reports/checkpoint_removals", POST, "/api/v1/det/agents/{a
 ROUTE(agent_bye, "cluster/agents", POST, "/api/v1/det/agents/{agent}/bye", AGENT, none, NONE, NO, WORKER, none, agent_bye_body, "nothing", "An agent signs off")
 ROUTE(share_state, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/state", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_state_body, "nothing", "Report the state of a task process")
 ROUTE(share_alive, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/alive", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_alive_body, "mustEnd, againMs", "Sign of life of a task's supervisor")
-ROUTE(share_exit, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/exit", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_exit_body, "nothing", "Report the exit of a task process")
+ROUTE(share_exit, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/exit", CLOSING, allocation, NONE, NO, WORKER, none, share_exit_body, "nothing", "Report the exit of a task process")
 ROUTE(share_record, "reports/run_records", POST, "/api/v1/det/allocations/{id}/environment", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_record_body, "nothing", "Store the environment of a task process")
 ROUTE(share_logs, "reports/logs", POST, "/api/v1/det/allocations/{id}/logs", STAND_IN, allocation, NONE, NO, WORKER, none, share_logs_body, "offset", "Store output of a task")
 ROUTE(agent_exit, "tasks/allocations", POST, "/api/v1/det/agents/{agent}/allocations/{id}/exit", AGENT, none, NONE, NO, WORKER, none, share_exit_body, "nothing", "An agent reports the exit of a task process")

@@ -131,6 +131,7 @@ static void put_call(struct buf *out, const struct route *r)
         [ROUTE_ADMIN] = "an administrator",
         [ROUTE_SUPERVISOR] = "the supervisor of the task",
         [ROUTE_STAND_IN] = "the supervisor of the task, or its agent",
+        [ROUTE_CLOSING] = "the supervisor of the task, as its last call",
         [ROUTE_AGENT] = "an agent",
     };
     const char *method = route_method_names[r->method];

@@ -262,3 +262,130 @@ TEST(the_owner_s_token_of_a_task_that_is_over_says_nothing_more)
     share_speak(&first);
     bed_play(bed, steps);
 }
+
+/* ---- the credential of a supervisor ------------------------------------------------- */
+
+#define LINES_OF(rank, offset, end, text)                                              \
+    "{'rank': " rank ", 'stream': 'stdout', 'offset': " offset ", 'endOffset': " end   \
+    ", 'lines': [[1, '" text "']]}"
+
+TEST(a_supervisor_that_has_delivered_everything_adds_nothing)
+{
+    static const struct step forged[] = {
+        POST("a line", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "5", "10", "fake"), 403, "error.error~credential has ended",
+             SUPERVISOR),
+        POST("a state", "/api/v1/det/allocations/${share.allocation}/state",
+             "{'rank': 0, 'state': 'RUNNING'}", 403, NULL, SUPERVISOR),
+        POST("a sign of life", "/api/v1/det/allocations/${share.allocation}/alive",
+             "{'rank': 0}", 403, NULL, SUPERVISOR),
+        POST("an environment",
+             "/api/v1/det/allocations/${share.allocation}/environment",
+             "{'rank': 0, 'record': {}}", 403, NULL, SUPERVISOR),
+        POST("reports", "/api/v1/allocations/${share.allocation}/reports", "x", 403,
+             NULL, SUPERVISOR),
+        POST("its exit again: the answer was lost",
+             "/api/v1/det/allocations/${share.allocation}/exit",
+             "{'rank': 0, 'exit': 'FAILED', 'code': 9}", 200, NULL, SUPERVISOR),
+        GET("the log is as it was", "/api/v1/tasks/${share.task_id}/logs?sources=task",
+            200, "result.log~true"), /* one line is no list */
+        GET("so is the trial", "/api/v1/trials/${share.trial}", 200,
+            "trial.state=STATE_COMPLETED"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    share_log(&share, "true");
+    share_exit(&share, "CLEAN", 0);
+    await_trial(bed, share.trial, "COMPLETED");
+    bed_play(bed, forged);
+    bed_restart(bed);
+    bed_play(bed, forged);
+}
+
+TEST(what_a_lost_run_has_not_delivered_is_still_taken)
+{
+    static const struct step late[] = {
+        POST("late", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "0", "5", "late"), 200, "offset=5", SUPERVISOR),
+        POST("later", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "5", "11", "later"), 200, "offset=11", SUPERVISOR),
+        POST("later again", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "5", "11", "later"), 200, "offset=11", SUPERVISOR),
+        POST("exit", "/api/v1/det/allocations/${share.allocation}/exit",
+             "{'rank': 0, 'exit': 'CLEAN'}", 200, NULL, SUPERVISOR),
+        POST("exit again", "/api/v1/det/allocations/${share.allocation}/exit",
+             "{'rank': 0, 'exit': 'CLEAN'}", 200, NULL, SUPERVISOR),
+        POST("too late", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "11", "16", "fake"), 403, NULL, SUPERVISOR),
+        GET("both lines", "/api/v1/tasks/${share.task_id}/logs?sources=task", 200,
+            "lines#2"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share, again;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    agent_hello(&agent, "[]"); /* the machine was restarted, say */
+    again = agent_run(&agent);
+    CHECK_EQ(again.run, 2);
+    share_speak(&share);
+    bed_play(bed, late);
+}
+
+TEST(a_rank_that_has_delivered_everything_is_closed_before_the_others)
+{
+    static const char config[] =
+        "name: two\nentrypoint: python3 train.py\nresources: {slots_per_trial: 4}\n"
+        "searcher: {name: single, metric: loss, max_length: {batches: 10}}\n";
+    static const struct step steps[] = {
+        POST("the first", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "0", "5", "fake"), 403, "error.error~rank 0", SUPERVISOR),
+        POST("its environment",
+             "/api/v1/det/allocations/${share.allocation}/environment",
+             "{'rank': 0, 'record': {}}", 403, "error.error~rank 0", SUPERVISOR),
+        POST("the second", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("1", "0", "5", "true"), 200, "offset=5", SUPERVISOR),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agents[2] = {0};
+    struct share shares[2];
+
+    agent_join(&agents[0], bed, "a1", 2);
+    agent_join(&agents[1], bed, "a2", 2);
+    (void)create(bed, config);
+    for (int i = 0; i < 2; i++)
+        shares[i] = agent_run(&agents[i]);
+    share_exit(&shares[shares[0].rank == 0 ? 0 : 1], "CLEAN", 0);
+    bed_play(bed, steps);
+}
+
+TEST(output_claims_no_more_than_a_batch_has)
+{
+    static const struct step steps[] = {
+        POST("far too much", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "0", "1099511627776", "a"), 400,
+             "error.error~endOffset claims 1099511627776 bytes", SUPERVISOR),
+        POST("after a gap", "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "1099511627776", "1099511627778", "a"), 200, "offset=0",
+             SUPERVISOR),
+        POST("what is true is stored afterwards",
+             "/api/v1/det/allocations/${share.allocation}/logs",
+             LINES_OF("0", "0", "5", "true"), 200, "offset=5", SUPERVISOR),
+        GET("alone", "/api/v1/tasks/${share.task_id}/logs?sources=task", 200,
+            "result.log~true"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    (void)agent_run(&agent);
+    bed_play(bed, steps);
+}

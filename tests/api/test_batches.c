@@ -277,6 +277,21 @@ TEST(what_was_damaged_on_the_way_leaves_a_hole_and_no_gap)
     CHECK_EQ(count_of(bed, "training_metrics"), 2);
 }
 
+TEST(a_batch_claims_a_bounded_number_of_reports)
+{
+    BED(bed, NULL);
+    BATCH(batch);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+
+    batch_begin(&batch, &share, 1);
+    batch.head.last = UINT64_C(1) << 40;
+    send_refused(&batch, 400, "claims the reports 1 to 1099511627776");
+    batch_begin(&batch, &share, 1);
+    add_loss(&batch, "training", 1, 1);
+    CHECK_EQ(send(&batch, 0), 1);
+}
+
 TEST(the_event_of_a_validation_happens_once)
 {
     BED(bed, NULL);
@@ -585,11 +600,11 @@ TEST(a_run_whose_end_was_reported_reports_no_more)
     add_loss(&batch, "training", 2, 1);
     first = bed->supervisor;
     share_exit(&share, "FAILED", 1);
-    send_refused(&batch, 400, "\"code\":9");
+    send_refused(&batch, 403, "credential has ended");
     next = agent_run(&agent); /* a later run is there */
     CHECK_EQ(next.run, 2);
     bed->supervisor = first;
-    send_refused(&batch, 400, "\"code\":9");
+    send_refused(&batch, 403, "credential has ended");
     share_speak(&next);
     CHECK_EQ(count_of(bed, "training_metrics"), 1);
     batch_begin(&batch, &next, 1); /* its ring counts anew */

@@ -462,11 +462,11 @@ TEST(a_task_s_token_opens_its_own_task_and_no_more)
         {"over", NET_GET, "/api/v1/me", NULL, 401, "error.error~over", TASK, true,
          NULL},
         GET("over for the owner too", "/api/v1/me", 401, "error.error~over", OWNER),
-        POST("its last words are heard",
+        POST("its supervisor reported the end and has said everything",
              "/api/v1/det/allocations/${share.allocation}/logs",
              "{'rank': 0, 'stream': 'stdout', 'offset': 0, 'endOffset': 5,"
              " 'lines': [[1, 'last']]}",
-             200, "offset=5", TASK),
+             403, "error.error~has ended", SUPERVISOR),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};

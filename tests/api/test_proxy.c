@@ -344,6 +344,132 @@ TEST(a_websocket_passes_and_counts_as_somebody_looking)
     stage_close(&stage);
 }
 
+/* Opens a WebSocket with this token and waits until it works. */
+static int open_socket(struct stage *stage, const char *token)
+{
+    struct buf answer = BUF_INIT;
+    int fd = raw_open(master_port(stage->bed->master));
+
+    raw_send(fd, arena_printf(&stage->bed->mem,
+                              "GET /proxy/%s/socket HTTP/1.1\r\nHost: localhost\r\n"
+                              "Authorization: Bearer %s\r\n"
+                              "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+                              stage->id, token));
+    raw_read_until(fd, &answer, "hello");
+    raw_send(fd, "ping");
+    raw_read_until(fd, &answer, "ping");
+    buf_done(&answer);
+    return fd;
+}
+
+/* The socket ends though neither side closed it. */
+static void check_ends(struct stage *stage, int fd)
+{
+    struct buf answer = BUF_INIT;
+
+    bed_pass(stage->bed, 10);
+    raw_read_all(fd, &answer);
+    CHECK_EQ(answer.len, 0);
+    buf_done(&answer);
+    close(fd);
+}
+
+static void check_works(struct stage *stage, int fd)
+{
+    struct buf answer = BUF_INIT;
+
+    bed_pass(stage->bed, 10);
+    raw_send(fd, "pong");
+    raw_read_until(fd, &answer, "pong");
+    buf_done(&answer);
+}
+
+TEST(a_websocket_ends_when_its_session_is_closed)
+{
+    static const struct step bye =
+        POST("bye", "/api/v1/auth/logout", NULL, 200, NULL, OTHER);
+    BED(bed, NULL);
+    struct stage stage;
+    int fd, other;
+
+    stage_open(&stage, bed);
+    bed->other = bed_login(bed, "determined", "", 200);
+    other = open_socket(&stage, bed->user);
+    fd = open_socket(&stage, bed->other);
+    check_works(&stage, fd);
+    (void)bed_step(bed, &bye);
+    check_ends(&stage, fd);
+    check_works(&stage, other); /* of another session of the same user */
+    close(other);
+    stage_close(&stage);
+}
+
+TEST(a_websocket_ends_when_its_user_is_deactivated)
+{
+    static const struct step off =
+        PATCH("off", "/api/v1/users/2", "{'active': false}", 200, NULL, ADMIN);
+    BED(bed, NULL);
+    struct stage stage;
+    int fd;
+
+    stage_open(&stage, bed);
+    fd = open_socket(&stage, bed->user);
+    (void)bed_step(bed, &off);
+    check_ends(&stage, fd);
+    stage_close(&stage);
+}
+
+TEST(a_websocket_ends_with_its_access_token)
+{
+    static const struct step make[] = {
+        POST("revoked", "/api/v1/tokens", "{'userId': 2, 'lifespan': '24h'}", 200,
+             "token?", ADMIN),
+        POST("expired", "/api/v1/tokens", "{'userId': 2, 'lifespan': '1h'}", 200,
+             "token?", ADMIN),
+        END_STEPS};
+    static const struct step revoke =
+        PATCH("revoke", "/api/v1/tokens/${revoked.tokenId}", "{'setRevoked': true}",
+              200, NULL, ADMIN);
+    BED(bed, NULL);
+    struct stage stage;
+    int revoked, expired;
+
+    stage_open(&stage, bed);
+    bed_play(bed, make);
+    revoked = open_socket(&stage, bed_get(bed, "revoked.token"));
+    expired = open_socket(&stage, bed_get(bed, "expired.token"));
+    (void)bed_step(bed, &revoke);
+    check_ends(&stage, revoked);
+    check_works(&stage, expired);
+    bed_pass(bed, 3600);
+    check_ends(&stage, expired);
+    stage_close(&stage);
+}
+
+TEST(a_reply_in_pieces_ends_with_its_session)
+{
+    static const struct step bye =
+        POST("bye", "/api/v1/auth/logout", NULL, 200, NULL, OTHER);
+    struct buf answer = BUF_INIT;
+    BED(bed, NULL);
+    struct stage stage;
+    int fd;
+
+    stage_open(&stage, bed);
+    bed->other = bed_login(bed, "determined", "", 200);
+    fd = raw_open(master_port(bed->master));
+    raw_send(fd, arena_printf(&bed->mem,
+                              "GET /proxy/%s/events HTTP/1.1\r\nHost: localhost\r\n"
+                              "Authorization: Bearer %s\r\n\r\n",
+                              stage.id, bed->other));
+    raw_read_until(fd, &answer, "data: one");
+    (void)bed_step(bed, &bye);
+    buf_clear(&answer);
+    check_ends(&stage, fd);
+    buf_done(&answer);
+    stage_close(&stage);
+}
+
 TEST(who_has_not_signed_in_is_sent_to_do_so_and_programs_are_refused)
 {
     struct buf answer = BUF_INIT;

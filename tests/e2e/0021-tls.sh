@@ -32,8 +32,18 @@ same 'a master on a network address speaks TLS' https "$(url | cut -d: -f1)"
 ok 'its key is private' test "$(stat -c %a "$DATA/tls/own.key")" = 600
 F=$(fingerprint "$DATA/tls/own.crt")
 ok 'it prints the fingerprint of its certificate' grep -qF "SHA-256 fingerprint $F" "$DATA/master.log"
+ok 'a command on its machine prints it later' det master certificate
+says "$F"
+says "$DATA/tls/master.crt"
+ok 'for a script, too' sh -c "det master certificate --json | grep -qF '$F'"
+ok 'for another user of the machine' elsewhere det master certificate --data-dir "$DATA"
+says "$F"
+fails 4 'where there is none, it says so' det master certificate --data-dir "$T/else"
+says 'no certificate'
 ok 'commands of the same user know it' det master info
 says "$(url)"
+says 'certificate'
+fails 1 'nobody is warned of a certificate that is valid for years' grep -q 'the certificate .* expires' "$DATA/master.log"
 ok 'also by its address' det -m "$(url)" master info
 ok 'other programs know it by its file' curl -sf --cacert "$DATA/tls/master.crt" "$(url)/info"
 ok 'also Python, which is strict' python3 -c "
@@ -154,6 +164,25 @@ refused 'yes and no is refused' 'both switched off and asked for' --no-tls --tls
 fails 4 'a file that is not there is named' det serve --background --port 0 --tls-cert nowhere.crt --tls-key good.key
 says "'nowhere.crt'"
 
+signed brief ours DNS:localhost,IP:127.0.0.1 10
+signed long ours DNS:localhost,IP:127.0.0.1 90
+cp long.crt use.crt
+cp long.key use.key
+printf 'security: {tls: {cert: %s/use.crt, key: %s/use.key}}\n' "$T" "$T" >master.yaml
+: >"$DATA/master.log"
+platform --config master.yaml --slots 1
+fails 1 'nobody is warned of one that is valid for 90 days' grep -q 'the certificate .* expires' "$DATA/master.log"
+cp brief.crt use.crt
+cp brief.key use.key
+soon 'one that expires in ten days is warned of' grep -q "the certificate in '$T/use.crt' expires on .* in 9 days" "$DATA/master.log"
+ok 'to users of the command line, too' det master info
+says 'warning: the certificate of the master expires on'
+det stop >/dev/null 2>&1
+: >"$DATA/master.log"
+platform --config master.yaml --slots 1
+ok 'also at the start' grep -q "the certificate in '$T/use.crt' expires on .* in 9 days" "$DATA/master.log"
+det stop >/dev/null 2>&1
+
 cp good.crt use.crt
 cp good.key use.key
 chmod 644 use.key
@@ -199,6 +228,8 @@ det stop >/dev/null 2>&1
 
 platform --slots 1
 same 'on loopback there is no TLS' http "$(url | cut -d: -f1)"
+fails 4 'and no certificate' det master certificate
+says 'without TLS'
 fails 10 'https:// to it fails in a sentence' elsewhere det -m "https://127.0.0.1:$(port)" master info
 says 'http://'
 det stop >/dev/null 2>&1

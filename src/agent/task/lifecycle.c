@@ -170,8 +170,8 @@ static int64_t now_us(const struct lifecycle *life)
     return clock_mono_us(executor_clock(life->config.exec));
 }
 
-/* Returns how long to wait before the next one.  A refusal other than "it is over" is
- * ignored, because another program may have the master's port. */
+/* Returns how long to wait before the next one.  A refusal other than "it is over" or "its
+ * end was reported" is ignored, because another program may have the master's port. */
 static int64_t send_sign_of_life(struct lifecycle *life)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SMALL);
@@ -192,9 +192,9 @@ static int64_t send_sign_of_life(struct lifecycle *life)
     if (!request.path)
         return BEAT_US;
     status = master_link_call(life->config.start->link, &request, &mem, &reply, &err);
-    if (status == DET_STATE)
+    if (status == DET_STATE || status == DET_FORBIDDEN)
         log_warn("the master has given up this run: %s", err.text);
-    if (status == DET_STATE ||
+    if (status == DET_STATE || status == DET_FORBIDDEN ||
         (!status && json_bool(json_get(reply, "mustEnd"), false)))
         set_superseded(life);
     if (status && master_link_may_retry(status))

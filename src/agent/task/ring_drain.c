@@ -203,6 +203,29 @@ static void forget_batch(struct ring_drain *drain)
     drain->has_batch = false;
 }
 
+/* The master waits for `drain->next`, and the ring begins later.  If one batch may not claim
+ * all of it, this one claims what is lost, or a part, and the records are read again. */
+static void claim_lost(struct ring_drain *drain, struct ring_batch *batch)
+{
+    uint64_t most =
+        drain->config.numbers_most ? drain->config.numbers_most : BATCH_NUMBERS_MOST;
+    uint64_t lost_until = batch->first - 1;
+
+    drain->head.first = drain->next;
+    if (drain->head.last - drain->head.first >= most) {
+        lost_until = MIN(lost_until, drain->head.first + most - 1);
+        drain->head.last = lost_until;
+        drain->head.count = 0;
+        batch->damaged = 0;
+        buf_cut(&drain->body, BATCH_HEAD);
+        ring_rewind(drain->reader);
+    }
+    add_note(drain,
+             "reports %" PRIu64 " to %" PRIu64
+             " are lost: neither the master nor the task's ring has them",
+             drain->head.first, lost_until);
+}
+
 /* Reads the next records of the ring as the current batch, if there are any. */
 static det_status fill_batch(struct ring_drain *drain, struct err *err)
 {
@@ -224,13 +247,8 @@ static det_status fill_batch(struct ring_drain *drain, struct err *err)
                                       .count = count_records(&drain->body),
                                       .first = batch.first,
                                       .last = batch.last};
-    if (drain->next && drain->next < batch.first) {
-        add_note(drain,
-                 "reports %" PRIu64 " to %" PRIu64
-                 " are lost: neither the master nor the task's ring has them",
-                 drain->next, batch.first - 1);
-        drain->head.first = drain->next;
-    }
+    if (drain->next && drain->next < batch.first)
+        claim_lost(drain, &batch);
     drain->batch_damaged = batch.damaged;
     drain->has_batch = true;
     return DET_OK;

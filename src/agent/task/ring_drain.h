@@ -33,6 +33,7 @@ struct ring_drain_config {
     const char *dir;        /* the ring; copied */
     const char *allocation; /* copied */
     int64_t rank;
+    uint32_t numbers_most; /* that a batch claims; 0: BATCH_NUMBERS_MOST */
     /* Called on the lane once everything was sent or refused, and when there is a note
      * to take. */
     void (*on_change)(void *arg);

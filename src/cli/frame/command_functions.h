@@ -105,6 +105,7 @@ RUN(slot_enable);
 RUN(slot_disable);
 /* master.c */
 RUN(master_info);
+RUN(master_certificate);
 RUN(master_config);
 /* job.c */
 RUN(job_list);

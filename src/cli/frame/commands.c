@@ -366,6 +366,12 @@ const struct cli_command cli_commands[] = {
             "Show address, version and ids of the master"),
     COMMAND("master", "config", "", run_master_config, CLI_CALLS | CLI_SHOWS,
             "Show the master's configuration"),
+    COMMAND("master", "certificate", "", run_master_certificate, CLI_SHOWS,
+            "Show the certificate of the master on this machine",
+            OPTS(master_certificate_opts, master_certificate_options),
+            .help = "Prints its SHA-256 fingerprint, its names and until when it is "
+                    "valid.  Compare the fingerprint with the one that the first "
+                    "command on another machine shows, before you trust it there."),
     COMMAND("master", "run", "", NULL, CLI_ROLE, "Run a master without an agent",
             OPTS(master_run_opts, master_run_options)),
 
@@ -498,7 +504,8 @@ const struct cli_command cli_commands[] = {
             "Trust the certificate of the master at an https:// address",
             OPTS(trust_opts, trust_options),
             .help = "Shows the certificate's SHA-256 fingerprint and asks; compare it "
-                    "with the one that the master prints at its start.  What you trust "
+                    "with the one that 'det master certificate' prints on the master's "
+                    "machine.  What you trust "
                     "is in ~/.config/determined/known_masters.  A certificate that "
                     "changes later is refused until you trust the new one."),
     COMMAND("import", NULL, "DIR...", run_import, CLI_CALLS | CLI_SHOWS,

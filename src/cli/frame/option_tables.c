@@ -549,6 +549,12 @@ const struct cli_opt trust_opts[] = {
     END,
 };
 
+const struct cli_opt master_certificate_opts[] = {
+    TEXT(0, "data-dir", master_certificate_options, data_dir, "DIR",
+         "data directory of the master (default: ~/.local/share/det)"),
+    END,
+};
+
 const struct cli_opt stop_opts[] = {
     TEXT(0, "data-dir", stop_options, data_dir, "DIR", "data directory of the master"),
     END,

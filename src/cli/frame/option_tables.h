@@ -57,6 +57,7 @@ extern const struct cli_opt serve_opts[];
 extern const struct cli_opt master_run_opts[];
 extern const struct cli_opt agent_run_opts[];
 extern const struct cli_opt stop_opts[];
+extern const struct cli_opt master_certificate_opts[];
 extern const struct cli_opt trust_opts[];
 extern const struct cli_opt env_list_opts[];
 extern const struct cli_opt env_prune_opts[];

@@ -221,6 +221,10 @@ struct tensorboard_open_options {
     bool no_browser;
 };
 
+struct master_certificate_options {
+    const char *data_dir;
+};
+
 struct trust_options {
     const char *fingerprint;
     bool forget;

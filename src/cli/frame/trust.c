@@ -61,7 +61,9 @@ static det_status ask(struct cli *cli, const char *address, const char *fingerpr
              fingerprint);
     if (known)
         cli_note(cli, "Until now it was\n  %s", known);
-    cli_note(cli, "Compare it with the one that the master prints at its start.");
+    cli_note(
+        cli,
+        "Compare it with the one that 'det master certificate' prints on its machine.");
     return cli_confirm(cli, "Trust it?", ret_yes);
 }
 
@@ -94,11 +96,12 @@ static det_status agree(struct cli *cli, const struct trust_options *options,
                         address, fingerprint);
     }
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return cli_fail(cli, DET_INVALID,
-                        "there is no terminal to ask on; if the fingerprint %s is the "
-                        "one that the master prints at its start, name it with "
-                        "--fingerprint",
-                        fingerprint);
+        return cli_fail(
+            cli, DET_INVALID,
+            "there is no terminal to ask on; if the fingerprint %s is the "
+            "one that 'det master certificate' prints on its machine, name it with "
+            "--fingerprint",
+            fingerprint);
     st = ask(cli, address, fingerprint, known, &is_yes);
     if (!st && !is_yes)
         st = cli_fail(cli, DET_FORBIDDEN, "%s is not trusted", address);

@@ -207,7 +207,7 @@ void trust_hint(const struct net_client *client, const char *address, enum trust
                  address);
     else if (by == TRUST_BY_AUTHORITY)
         snprintf(err->text + len, sizeof(err->text) - len,
-                 "; if the master's own fingerprint, which it prints at its start, is "
+                 "; if 'det master certificate' on its machine prints the fingerprint "
                  "%s, trust it with 'det trust %s'",
                  fingerprint, address);
     else if (by == TRUST_BY_FILE)

@@ -18,6 +18,7 @@
 #include "master/request/auth.h"
 #include "master/request/waits.h"
 #include "master/rm/agents.h"
+#include "master/rm/run_user.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/experiment_continue.h"
 #include "store/experiment/search.h"
@@ -90,6 +91,16 @@ static det_status write_new_job(struct db *db, const struct core_effect *effect,
     return store_job_add(db, &effect->job.row, &texts, err);
 }
 
+static det_status write_allocation(struct master *master, struct db *db,
+                                   const struct allocation *row, struct err *err)
+{
+    det_status st = store_allocation_put(db, row, err);
+
+    return st || row->state != ALLOCATION_ASSIGNED
+               ? st
+               : run_user_note(master, db, row->id, err);
+}
+
 static det_status write_row(struct master *master, struct db *db,
                             const struct core_effect *effect, struct arena *mem,
                             struct err *err)
@@ -111,7 +122,7 @@ static det_status write_row(struct master *master, struct db *db,
     case EFFECT_PUT_JOB:
         return store_job_put(db, &effect->job.row, err);
     case EFFECT_PUT_ALLOCATION:
-        return store_allocation_put(db, &effect->allocation, err);
+        return write_allocation(master, db, &effect->allocation, err);
     case EFFECT_PUT_SHARE:
         return store_share_put(db, &effect->share, err);
     case EFFECT_PUT_AGENT:

@@ -224,7 +224,8 @@ static void limit_admin(struct caller_view *view)
 }
 
 /* The tokens of a run end with it.  Only its supervisor may still deliver what is left:
- * rights_after_end(). */
+ * rights_after_end(), until it has reported its end.  That report it may repeat, because the
+ * answer may have been lost. */
 static det_status caller_by_allocation(struct request *req, const struct token *token,
                                        struct caller_view *ret_caller)
 {
@@ -238,6 +239,11 @@ static det_status caller_by_allocation(struct request *req, const struct token *
     req->caller.kind = kind_of_run(token);
     if (ret_caller->is_over && !rights_after_end(req->route, req->caller.kind))
         return refuse_caller(req, "this task's allocation is over");
+    if (ret_caller->is_delivered && req->caller.kind == CALLER_SUPERVISOR &&
+        !rights_may_repeat(req->route))
+        return err_set(req->err, DET_FORBIDDEN,
+                       "this supervisor's credential has ended: everything of its run "
+                       "was delivered");
     if (req->caller.kind == CALLER_USER)
         req->caller.run_of = token->id;
     else
@@ -291,7 +297,9 @@ static det_status look_up_caller(struct request *req, const struct token *token,
     req->caller.username = view.username;
     req->caller.is_admin = view.is_admin;
     /* an ended allocation is looked up each time: some of its calls are still allowed */
-    *ret_expires_us = is_session ? view.expires_us : view.is_over ? 0 : INT64_MAX;
+    *ret_expires_us = is_session                          ? view.expires_us
+                      : view.is_over || view.is_delivered ? 0
+                                                          : INT64_MAX;
     return load_grants(req, &view);
 }
 
@@ -507,6 +515,25 @@ static bool is_token_valid(struct request *req, const char *text,
            has_rights_still(req, &view, &mem);
 }
 
+/* Of a request that may have no reader. */
+static bool ask_store(struct request *req, struct auth_watch *watch)
+{
+    struct store *store = req->master->store;
+    struct err err = {0};
+    bool is_valid;
+
+    if (req->db)
+        return is_token_valid(req, watch->token, &watch->expires_us);
+    if (store_reader_take(store, &req->db, &err))
+        return true; /* the next call tries again */
+    req->err = &err;
+    is_valid = is_token_valid(req, watch->token, &watch->expires_us);
+    store_reader_give(store, req->db);
+    req->db = NULL;
+    req->err = NULL;
+    return is_valid;
+}
+
 bool auth_watch_is_valid(struct request *req, struct auth_watch *watch)
 {
     uint64_t age = caller_cache_age(req->master->auth->callers);
@@ -514,7 +541,7 @@ bool auth_watch_is_valid(struct request *req, struct auth_watch *watch)
     if (!watch->token ||
         (watch->age == age && watch->expires_us >= master_now_us(req->master)))
         return true;
-    if (!is_token_valid(req, watch->token, &watch->expires_us))
+    if (!ask_store(req, watch))
         return false;
     watch->age = age;
     return true;

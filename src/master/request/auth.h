@@ -7,7 +7,8 @@
  *   a session, an access token   until it expires, is closed or revoked
  *   DET_USER_TOKEN     acts as the user who started the run until the run ends
  *   DET_SESSION_TOKEN  opens the routes for tasks, for its own task, until the run ends
- *   the supervisor's   likewise, and after the end what the supervisor has not delivered
+ *   the supervisor's   likewise, and after the end for what the supervisor has not delivered:
+ *                      until it reports the exit, which comes last
  *
  * All agents join with one token, which has its own file.
  *
@@ -58,6 +59,7 @@ struct auth_watch {
     int64_t expires_us;
 };
 det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch);
+/* With a reader; takes one itself if it needs one and req->db is NULL. */
 bool auth_watch_is_valid(struct request *req, struct auth_watch *watch);
 /* Call this after a write of a session, a user or the end of an allocation, before its
  * caller is answered.  All callers are looked up again. */

@@ -297,7 +297,7 @@ static void hand_on_request(struct request *req)
                           &stream);
         break;
     case NEXT_RELAY:
-        net_relay(req->x, req->relay);
+        request_relay_begin(req);
         break;
     }
 }
@@ -385,21 +385,6 @@ det_status request_wait(struct request *req, const char *key, uint64_t mark,
     req->wait_mark = mark;
     req->wait_until_us = deadline_us;
     set_next(req, NEXT_WAIT, then);
-    return DET_OK;
-}
-
-static void relay_done(void *arg)
-{
-    request_free(arg);
-}
-
-det_status request_relay(struct request *req, struct net_relay *to)
-{
-    to->lane = req->master->workers;
-    to->done = relay_done;
-    to->arg = req;
-    req->relay = to;
-    set_next(req, NEXT_RELAY, NULL);
     return DET_OK;
 }
 

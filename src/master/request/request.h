@@ -90,12 +90,15 @@ struct request {
     const char *wait_key;
     uint64_t wait_mark;
     int64_t wait_until_us;
-    _Atomic bool is_gone;     /* the client left: nobody waits for the reply */
-    bool is_committed;        /* a write or an event of this request was committed */
-    uint32_t tries;           /* of the answer, after that */
-    request_next_fn *stream;  /* STREAM */
-    struct auth_watch watch;  /* of its caller: a stream ends with the session */
+    _Atomic bool is_gone;    /* the client left: nobody waits for the reply */
+    bool is_committed;       /* a write or an event of this request was committed */
+    uint32_t tries;          /* of the answer, after that */
+    request_next_fn *stream; /* STREAM */
+    struct auth_watch
+        watch; /* of its caller: streams and relays end with the session */
     struct net_relay *relay;  /* RELAY */
+    struct net_leash leash;   /* of it */
+    _Atomic int holders;      /* RELAY: the network, and who watches the session */
     struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
     void *state;              /* the handler's own, in `mem` */
     /* Called on the writer lane after each commit of a request_write() job.  Must be
@@ -151,7 +154,7 @@ int64_t request_mono_us(const struct request *req);
 /* Whether a wait is over: the deadline has passed, or the client has left. */
 bool request_is_due(const struct request *req, int64_t deadline_us);
 
-/* Relays the exchange to another server.  `to` is in `req->mem`; this function sets its
- * lane, done() and arg. */
+/* Relays the exchange to another server, for as long as the caller's session lasts.  `to` is
+ * in `req->mem`; this function sets its lane, leash, done() and arg. */
 det_status request_relay(struct request *req, struct net_relay *to);
 #endif

@@ -43,6 +43,10 @@ static enum net_more next_bytes(struct request *req, struct buf *out)
     struct err err = {0};
     det_status st;
 
+    if (!auth_watch_is_valid(req, &req->watch)) {
+        out->status = DET_UNAUTHENTICATED;
+        return NET_END;
+    }
     req->err = &err;
     st = req->stream(req, out, &more);
     req->err = NULL;

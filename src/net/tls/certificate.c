@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/tls/certificate.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -135,6 +137,30 @@ det_status certificate_check_time(const struct gnutls *gnutls,
                        date);
     }
     return DET_OK;
+}
+
+int64_t certificate_expires_us(const struct gnutls *gnutls,
+                               gnutls_x509_crt_t certificate)
+{
+    return (int64_t)gnutls->x509_crt_get_expiration_time(certificate) * 1000000;
+}
+
+bool certificate_warning(int64_t expires_us, int64_t now_us,
+                         char text[CERTIFICATE_WARNING])
+{
+    const int64_t day_us = INT64_C(24) * 3600 * 1000000;
+    int64_t left_us = expires_us - now_us;
+    char date[DATE_TEXT];
+
+    if (left_us >= CERTIFICATE_WARN_DAYS * day_us)
+        return false;
+    write_date((time_t)(expires_us / 1000000), date);
+    if (left_us < 0)
+        snprintf(text, CERTIFICATE_WARNING, "expired on %s UTC", date);
+    else
+        snprintf(text, CERTIFICATE_WARNING, "expires on %s UTC, in %" PRId64 " day%s",
+                 date, left_us / day_us, left_us / day_us == 1 ? "" : "s");
+    return true;
 }
 
 static void write_address(const unsigned char *bytes, size_t len, struct buf *out)
@@ -291,6 +317,7 @@ static det_status fill_pair(const struct gnutls *gnutls, const char *cert_file,
     if (!st)
         st = take_chain(gnutls, &list, pair, err);
     certificate_fingerprint(gnutls, list.list[0], pair->fingerprint);
+    pair->expires_us = certificate_expires_us(gnutls, list.list[0]);
     pair->leaf = list.list[0];
     list.list[0] = list.list[--list.count];
     certificates_done(gnutls, &list);

@@ -37,6 +37,15 @@ void certificates_done(const struct gnutls *gnutls, struct certificates *list);
 det_status certificate_check_time(const struct gnutls *gnutls,
                                   gnutls_x509_crt_t certificate, const char *whose,
                                   struct err *err);
+/* Until when it is valid, in microseconds. */
+int64_t certificate_expires_us(const struct gnutls *gnutls,
+                               gnutls_x509_crt_t certificate);
+/* People should renew a certificate CERTIFICATE_WARN_DAYS before it expires.  Returns false if
+ * there is more time; otherwise writes "expires on 2026-03-01 12:00 UTC, in 9 days", or
+ * "expired on ...". */
+enum { CERTIFICATE_WARN_DAYS = 30, CERTIFICATE_WARNING = 96 };
+bool certificate_warning(int64_t expires_us, int64_t now_us,
+                         char text[CERTIFICATE_WARNING]);
 /* Writes the names in it, separated by commas. */
 void certificate_names(const struct gnutls *gnutls, gnutls_x509_crt_t certificate,
                        struct buf *out);
@@ -48,6 +57,7 @@ struct certificate_pair {
     gnutls_privkey_t key;
     gnutls_x509_crt_t leaf;
     char fingerprint[CERTIFICATE_FINGERPRINT];
+    int64_t expires_us;
 };
 /* Reads and checks both files.  DET_INVALID, DET_NOT_FOUND or DET_FORBIDDEN, with one
  * sentence, for files that are unreadable, do not fit together or have expired. */

@@ -380,8 +380,8 @@ det_status store_log_add(struct db *db, const struct log_batch *batch,
     writer_cache_trim(cache);
     if (batch->sender)
         st = store_log_offset(db, batch->sender, &mark, err);
-    if (st || (batch->sender && batch->end_offset <= mark))
-        return st;
+    if (st || (batch->sender && (batch->end_offset <= mark || batch->offset > mark)))
+        return st; /* a duplicate, or something before it is missing */
     st = task_of(db, cache, batch->task_id, &task, err);
     if (st)
         return st;

@@ -20,7 +20,8 @@ struct log_line;
 
 /* A batch of one sender.  With `sender` (allocation, rank and stream), the batch
  * carries the offset of its first byte in that stream and the offset after its last.
- * Bytes below the sender's mark are skipped, so each line is stored once. */
+ * Bytes below the sender's mark are skipped, so each line is stored once.  A batch that
+ * begins above it stores nothing: what is between will come first. */
 struct log_batch {
     const char *task_id;
     const struct log_line *line;

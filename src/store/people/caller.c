@@ -14,14 +14,16 @@ static const struct sql caller_sql[] = {
     SQL(CALLER_BY_SESSION,
         "SELECT u.id, u.username, u.is_admin, u.is_active,"
         "  s.nonce, s.expires_us, s.is_revoked, s.is_access_token, FALSE, '', '', 0, 0,"
-        "  0"
+        "  0, FALSE"
         "  FROM sessions s JOIN users u ON u.id = s.user_id"
         " WHERE s.id = $1"),
     SQL(CALLER_BY_ALLOCATION,
         "SELECT u.id, u.username, u.is_admin, u.is_active,"
         "  a.nonce, 0, FALSE, FALSE, a.state = 'TERMINATED', a.name, a.task_id, "
         "a.trial_id,"
-        "  a.experiment_id, COALESCE(e.owner_id, j.owner_id)"
+        "  a.experiment_id, COALESCE(e.owner_id, j.owner_id),"
+        "  NOT EXISTS (SELECT 1 FROM shares s"
+        "   WHERE s.allocation_id = a.id AND NOT s.is_delivered)"
         "  FROM allocations a LEFT JOIN experiments e ON e.id = a.experiment_id"
         "  LEFT JOIN jobs j ON j.id = a.job_id"
         "  JOIN users u"
@@ -56,6 +58,7 @@ static det_status read_caller(struct db *db, const struct sql *sql, int64_t id,
     caller.trial_id = db_col_i64(&q);
     caller.experiment_id = db_col_i64(&q);
     caller.owner_id = db_col_i64(&q);
+    caller.is_delivered = db_col_bool(&q);
     if (!q.status)
         *ret_caller = caller;
     return q.status;

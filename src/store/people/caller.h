@@ -23,6 +23,7 @@ struct caller_view {
     bool is_access_token;
     /* of an allocation's token: */
     bool is_over;
+    bool is_delivered;      /* its supervisors have delivered everything */
     const char *allocation; /* its name */
     const char *task_id;
     int64_t trial_id;

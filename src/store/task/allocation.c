@@ -36,6 +36,8 @@ enum {
     SHARE_PUT,
     SHARES_OF,
     SHARES_LIVE,
+    SHARE_DELIVER,
+    SHARE_IS_DELIVERED,
 };
 
 static const struct sql allocation_sql[] = {
@@ -75,6 +77,10 @@ static const struct sql allocation_sql[] = {
     SQL(SHARES_LIVE, "SELECT " SHARE_COLUMNS " FROM shares WHERE allocation_id IN"
                      "  (SELECT a.id FROM allocations a WHERE a.state <> 'TERMINATED')"
                      " ORDER BY allocation_id, rank"),
+    SQL(SHARE_DELIVER, "UPDATE shares SET is_delivered = TRUE"
+                       " WHERE allocation_id = $1 AND rank = $2"),
+    SQL(SHARE_IS_DELIVERED, "SELECT is_delivered FROM shares"
+                            " WHERE allocation_id = $1 AND rank = $2"),
 };
 const struct sql_table allocation_sql_table = SQL_TABLE(allocation_sql);
 
@@ -224,6 +230,36 @@ det_status store_shares_of(struct db *db, int64_t allocation_id, struct arena *m
     *ret_rows = rows.at;
     *ret_count = rows.count;
     return st;
+}
+
+det_status store_share_deliver(struct db *db, int64_t allocation_id, int64_t rank,
+                               struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &allocation_sql[SHARE_DELIVER], err);
+
+    db_bind_i64(&q, allocation_id);
+    db_bind_i64(&q, rank);
+    return db_run(&q);
+}
+
+det_status store_share_check_open(struct db *db, int64_t allocation_id, int64_t rank,
+                                  struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &allocation_sql[SHARE_IS_DELIVERED], err);
+    bool is_delivered;
+
+    db_bind_i64(&q, allocation_id);
+    db_bind_i64(&q, rank);
+    is_delivered = db_next(&q) && db_col_bool(&q);
+    if (q.status || !is_delivered)
+        return q.status;
+    return err_set(err, DET_FORBIDDEN,
+                   "the supervisor of rank %" PRId64
+                   " has delivered everything and reported its end; nothing can be "
+                   "added",
+                   rank);
 }
 
 det_status store_shares_live(struct db *db, struct arena *mem, struct share **ret_rows,

@@ -37,6 +37,12 @@ det_status store_allocations_live(struct db *db, struct arena *mem,
 det_status store_shares_of(struct db *db, int64_t allocation_id, struct arena *mem,
                            struct share **ret_rows, uint32_t *ret_count,
                            struct err *err);
+/* Everything of the share has arrived: its supervisor may add nothing more. */
+det_status store_share_deliver(struct db *db, int64_t allocation_id, int64_t rank,
+                               struct err *err);
+/* DET_FORBIDDEN: that was so before. */
+det_status store_share_check_open(struct db *db, int64_t allocation_id, int64_t rank,
+                                  struct err *err);
 /* Of all allocations that are not over, by allocation and rank. */
 det_status store_shares_live(struct db *db, struct arena *mem, struct share **ret_rows,
                              uint32_t *ret_count, struct err *err);

@@ -13,8 +13,8 @@
 #include "base/thread/executor.h"
 #include "data/json/json.h"
 #include "libdet/ring/ring.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 #include "tests/support/test.h"
 #include "wire/batch.h"
 #include "wire/report.h"
@@ -42,6 +42,7 @@ struct world {
     bool has_trained;
 
     /* what the master has */
+    uint32_t numbers_most;
     uint64_t mark;
     VEC(uint64_t) numbers; /* that came in records */
     uint64_t holes;        /* numbers that came in no record */
@@ -213,6 +214,7 @@ static void open_drain(struct world *w, bool on_lane)
                                              .dir = "/t/reports",
                                              .allocation = "3.u.1",
                                              .rank = 2,
+                                             .numbers_most = w->numbers_most,
                                              .on_change = on_lane ? on_change : NULL,
                                              .arg = w};
 
@@ -643,6 +645,36 @@ TEST(a_master_that_lacks_something_gets_it_again_or_hears_that_it_is_lost)
     CHECK_EQ(w.numbers.at[2], 6);
     CHECK_EQ(w.holes, 3);
     check_note(&w, "reports 3 to 5 are lost");
+    world_done(&w);
+}
+
+TEST(a_large_loss_is_said_in_several_batches)
+{
+    struct world w;
+
+    world_init(&w, 9);
+    ring_drain_free(w.drain);
+    w.numbers_most = 2;
+    open_drain(&w, true);
+    put(&w, 2);
+    pass(&w, SECOND);
+    put(&w, 2);
+    pass(&w, SECOND);
+    put(&w, 2);
+    pass(&w, SECOND);
+    CHECK_EQ(w.mark, 6);
+    w.mark = 1;
+    w.numbers.count = 1;
+    put(&w, 2);
+    end(&w);
+    CHECK_EQ(w.mark, 8);
+    CHECK_EQ(w.numbers.count, 3);
+    CHECK_EQ(w.numbers.at[1], 7);
+    CHECK_EQ(w.numbers.at[2], 8);
+    check_note(&w, "reports 2 to 3 are lost");
+    check_note(&w, "reports 4 to 5 are lost");
+    check_note(&w, "reports 6 to 6 are lost");
+    check_no_note(&w);
     world_done(&w);
 }
 

@@ -11,8 +11,8 @@
 #include "base/memory/buf.h"
 #include "base/thread/executor.h"
 #include "data/json/json.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 #include "tests/support/test.h"
 
 struct world {
@@ -35,6 +35,7 @@ struct world {
     size_t largest;
     const char *refusal;
     const char *problem;
+    bool takes_gaps; /* as an answer to a loss */
 };
 
 static void take(struct world *w, const char *body, size_t len)
@@ -49,7 +50,7 @@ static void take(struct world *w, const char *body, size_t len)
     offset = json_i64(json_get(tree, "offset"), -1);
     w->batches++;
     w->largest = MAX(w->largest, len);
-    if (offset > w->offset[stream])
+    if (offset > w->offset[stream] && !w->takes_gaps)
         w->problem = "a gap";
     if (offset < w->offset[stream] &&
         json_i64(json_get(tree, "endOffset"), -1) > w->offset[stream])
@@ -242,6 +243,30 @@ TEST(a_network_that_loses_and_repeats_calls_stores_each_line_once)
         CHECK_HAS(w.text[0].data, "line 199 of seed");
         world_done(&w);
     }
+}
+
+TEST(a_master_that_lost_lines_takes_the_following_ones)
+{
+    struct world w;
+
+    world_init(&w, 4);
+    put(&w, 0, "one\n");
+    put(&w, 0, "two\n");
+    while (executor_pump(w.exec))
+        continue;
+    CHECK_EQ(w.offset[0], 8);
+    w.offset[0] = 4; /* restored from a backup */
+    w.takes_gaps = true;
+    put(&w, 0, "three\n");
+    while (executor_pump(w.exec))
+        continue;
+    CHECK_EQ(w.offset[0], 10);
+    put(&w, 0, "four\n");
+    end(&w);
+    CHECK_OK(ship_outcome(w.ship, &test_err));
+    CHECK_STR(w.text[0].data, "one\ntwo\nthree\nfour\n");
+    CHECK_EQ(w.offset[0], 15);
+    world_done(&w);
 }
 
 TEST(batches_have_a_limit)

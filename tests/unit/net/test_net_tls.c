@@ -212,6 +212,24 @@ TEST(new_connections_get_new_files_and_bad_files_change_nothing)
     world_key_file = key_file;
 }
 
+TEST(a_certificate_that_expires_soon_is_warned_of)
+{
+    const int64_t day_us = INT64_C(24) * 3600 * 1000000;
+    const int64_t at_us = INT64_C(1772366400) * 1000000; /* 2026-03-01 12:00 UTC */
+    char text[CERTIFICATE_WARNING];
+
+    CHECK(!certificate_warning(at_us, at_us - 365 * day_us, text));
+    CHECK(!certificate_warning(at_us, at_us - 30 * day_us, text));
+    CHECK(certificate_warning(at_us, at_us - 30 * day_us + 1, text));
+    CHECK_STR(text, "expires on 2026-03-01 12:00 UTC, in 29 days");
+    CHECK(certificate_warning(at_us, at_us - day_us, text));
+    CHECK_STR(text, "expires on 2026-03-01 12:00 UTC, in 1 day");
+    CHECK(certificate_warning(at_us, at_us, text));
+    CHECK_STR(text, "expires on 2026-03-01 12:00 UTC, in 0 days");
+    CHECK(certificate_warning(at_us, at_us + 1, text));
+    CHECK_STR(text, "expired on 2026-03-01 12:00 UTC");
+}
+
 /* ---- coming back ----------------------------------------------------------------- */
 
 /* The second connection resumes the session of the first, and is checked as it was. */

@@ -278,10 +278,16 @@ TEST(a_batch_that_comes_again_is_stored_once)
     CHECK_EQ(stored, 2);
     CHECK_OK(store_log_offset(w.db, "a/0/stdout", &offset, &test_err));
     CHECK_EQ(offset, 19);
-    batch.line = line + 3; /* after a gap: the sender dropped lines */
+    batch.line = line + 3; /* something before it is missing */
     batch.count = 1;
     batch.offset = 100;
     batch.end_offset = 105;
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_EQ(stored, 0);
+    CHECK_OK(store_log_offset(w.db, "a/0/stdout", &offset, &test_err));
+    CHECK_EQ(offset, 19);
+    batch.offset = 19;
+    batch.end_offset = 24;
     CHECK_OK(add_batch(&w, &batch, &stored));
     CHECK_EQ(stored, 1);
     {

@@ -132,6 +132,34 @@ TEST_ON_BOTH(times_of_old_logs_are_found_though_senders_differed)
     world_done(&w);
 }
 
+/* Up to migration 21 only the mark of its exit told that a supervisor had delivered
+ * everything. */
+TEST(the_credentials_of_supervisors_that_reported_an_exit_have_ended)
+{
+    struct world w;
+
+    world_place(&w, true);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    CHECK_OK(db_migrate(w.db, 21, &test_err));
+    CHECK_OK(db_exec(
+        w.db,
+        "INSERT INTO allocations (id, trial_id, experiment_id, task_id, name, run_id,"
+        "  state, slots, request_us, start_us, end_us, is_ready, is_preempted,"
+        "  is_acknowledged, is_killed, preempt_deadline_us, exit, exit_code, shares,"
+        "  port_ssh, port_comm_1, port_comm_2, port_c10d)"
+        " VALUES (7, 1, 1, 't', 't.1', 1, 'TERMINATED', 2, 0, 0, 0, TRUE, FALSE, FALSE,"
+        "  FALSE, 0, 'CLEAN', 0, 2, 0, 0, 0, 0);"
+        "INSERT INTO shares (allocation_id, rank, agent_id, is_running, has_exited,"
+        "  exit, exit_code) VALUES (7, 0, 1, TRUE, TRUE, 'CLEAN', 0),"
+        "  (7, 1, 1, TRUE, TRUE, 'TRANSIENT', 1);"
+        "INSERT INTO marks (sender, seq) VALUES ('exit t.1/0', 1), ('exit x.1/1', 1)",
+        &test_err));
+    CHECK_OK(db_migrate(w.db, migration_count, &test_err));
+    CHECK_EQ(count_of(w.db, "shares WHERE is_delivered AND rank = 0"), 1);
+    CHECK_EQ(count_of(w.db, "shares WHERE NOT is_delivered AND rank = 1"), 1);
+    world_done(&w);
+}
+
 TEST(migrating_twice_changes_nothing)
 {
     struct world w;

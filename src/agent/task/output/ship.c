@@ -12,6 +12,7 @@
  * the master is away. */
 #include "agent/task/output/ship.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -26,11 +27,15 @@
 #include "base/memory/vec.h"
 #include "data/json/json.h"
 #include "data/url.h"
+#include "wire/bodies.h"
 
 enum {
     SILENCE_US = 5 * 1000 * 1000,
     REPLY_MEM = 1 << 20,
 };
+
+static_assert(SHIP_BATCH + LINE_LIMIT + 2 <= SHARE_LOGS_BYTES,
+              "the master takes every batch");
 
 const char *const ship_streams[SHIP_STREAMS] = {"stdout", "stderr"};
 
@@ -45,6 +50,7 @@ struct stream {
     struct spool *spool;
     struct buf pending; /* read from the spool, not acknowledged */
     uint64_t offset;    /* of its first byte */
+    uint64_t lost;      /* bytes that the master had and lost: its offsets are lower */
     VEC(struct mark) marks;
     size_t sent;      /* bytes of a batch whose answer did not come; 0: none */
     int64_t added_us; /* when the last byte was read, monotonic */
@@ -158,22 +164,38 @@ static size_t write_lines(struct stream *stream, size_t len, bool is_last,
 
 /* ---- batches --------------------------------------------------------------------- */
 
+/* The master acknowledged all bytes before ours and has them no more: it was restored from a
+ * backup, or the log was removed.  It would take no batch that leaves a gap. */
+static void note_loss(struct stream *stream, uint64_t offset)
+{
+    uint64_t gone = stream->offset - offset;
+
+    stream->lost += gone;
+    log_warn("the master has lost %" PRIu64 " bytes of %s; going on without them", gone,
+             stream->name);
+}
+
 static det_status accept_batch(struct stream *stream, uint64_t end,
                                const struct json *reply, struct err *err)
 {
-    int64_t offset = json_i64(json_get(reply, "offset"), (int64_t)end);
+    int64_t answer = json_i64(json_get(reply, "offset"), (int64_t)(end - stream->lost));
+    uint64_t offset = (uint64_t)MAX(answer, INT64_C(0)) + stream->lost;
     struct spool_record record;
 
-    if (offset < (int64_t)end)
+    if (offset < stream->offset) {
+        note_loss(stream, offset);
+        offset = stream->offset;
+    }
+    if (offset < end)
         return err_set(err, DET_BUSY,
-                       "the master has %s up to %" PRId64 " only, not up to %" PRIu64,
+                       "the master has %s up to %" PRIu64 " only, not up to %" PRIu64,
                        stream->name, offset, end);
-    forget_bytes(stream, (uint64_t)offset);
+    forget_bytes(stream, offset);
     /* The master has more than we have read: an earlier supervisor sent it. */
-    while (stream->offset < (uint64_t)offset && !stream->pending.len) {
+    while (stream->offset < offset && !stream->pending.len) {
         if (fill_once(stream, &record, err))
             break;
-        forget_bytes(stream, (uint64_t)offset);
+        forget_bytes(stream, offset);
     }
     return DET_OK;
 }
@@ -194,9 +216,9 @@ static det_status post_batch(struct ship *ship, struct stream *stream, size_t le
     jw_object(&w, NULL);
     jw_i64(&w, "rank", ship->config.rank);
     jw_str(&w, "stream", stream->name);
-    jw_i64(&w, "offset", (int64_t)stream->offset);
+    jw_i64(&w, "offset", (int64_t)(stream->offset - stream->lost));
     taken = write_lines(stream, len, is_last, &w);
-    jw_i64(&w, "endOffset", (int64_t)(stream->offset + taken));
+    jw_i64(&w, "endOffset", (int64_t)(stream->offset - stream->lost + taken));
     jw_end_object(&w);
     if (len && !taken)
         return DET_OK; /* no whole line yet */

@@ -108,6 +108,8 @@ det_status api_get_master(struct request *req)
     jw_str(w, "masterId", req->master->id);
     jw_str(w, "clusterId", req->master->cluster_id);
     jw_str(w, "clusterName", req->master->cluster_name);
+    if (req->master->certificate_expires_us)
+        jw_time(w, "certificateExpires", req->master->certificate_expires_us);
     jw_bool(w, "telemetryEnabled", false);
     jw_bool(w, "isReadOnly", req->master->is_read_only);
     jw_str(w, "externalLoginUri", "");

@@ -24,7 +24,7 @@
 #include "master/api/reports/checkpoints.h"
 #include "master/request/error_body.h"
 #include "master/request/request_stream.h"
-#include "master/rm/spec.h"
+#include "master/rm/run_user.h"
 #include "master/storage_roots.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/experiment/experiment.h"
@@ -48,7 +48,7 @@ struct download {
     const char *root;  /* an allowed root of storage */
     const char *below; /* the storage directory, relative to it */
     const char *uuid;
-    struct spec_user user; /* whose rights limit what a root's master reads */
+    struct run_user_number user; /* whose rights limit what a root's master reads */
     int64_t modified_s;
     struct packed_file *files;
     uint32_t count;
@@ -319,6 +319,19 @@ static det_status find_checkpoint(struct request *req, struct checkpoint *ret_ro
     return st;
 }
 
+/* A root's master sends only what the run that wrote it may read. */
+static det_status find_user(struct request *req, struct download *d)
+{
+    const char *text;
+    det_status st;
+
+    if (!req->master->is_root)
+        return DET_OK;
+    st = run_user_of_checkpoint(req->master, req->db, d->uuid, &req->mem, &text,
+                                req->err);
+    return st ? st : run_user_number(text, &req->mem, &d->user, req->err);
+}
+
 det_status api_download_checkpoint(struct request *req)
 {
     const struct download_query *query = req->query;
@@ -342,7 +355,6 @@ det_status api_download_checkpoint(struct request *req)
     *d = (struct download){
         .io = req->master->storage,
         .uuid = row.uuid,
-        .user = req->master->is_root ? spec_user(req->master) : (struct spec_user){0},
         .modified_s = row.report_us / 1000000,
         .format = formats[format].format,
         .ending = formats[format].name,
@@ -350,7 +362,9 @@ det_status api_download_checkpoint(struct request *req)
     };
     if (!d->bytes)
         return DET_NOMEM;
-    st = find_root(req, &row, d);
+    st = find_user(req, d);
+    if (!st)
+        st = find_root(req, &row, d);
     if (!st)
         st = read_files(req, &row, d);
     if (st)

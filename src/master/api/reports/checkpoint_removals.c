@@ -13,7 +13,7 @@
 #include "master/background/janitor.h"
 #include "master/changes/change_notes.h"
 #include "master/request/access.h"
-#include "master/rm/spec.h"
+#include "master/rm/run_user.h"
 #include "master/storage_roots.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/collect.h"
@@ -209,8 +209,9 @@ static det_status find_place(struct request *req, int64_t experiment_id,
     return DET_OK;
 }
 
-/* The agent removes with the rights of the tasks, below the root. */
-static void write_place(struct request *req, const struct storage_place *place)
+/* The agent removes with the rights of the run that wrote it, below the root. */
+static void write_place(struct request *req, const struct storage_place *place,
+                        const char *user)
 {
     jw_str(&req->w, "directory", place->directory);
     if (!place->directory)
@@ -221,7 +222,7 @@ static void write_place(struct request *req, const struct storage_place *place)
     }
     jw_str(&req->w, "root", place->root.root);
     jw_str(&req->w, "below", place->root.below);
-    spec_write_user(&req->w, req->master);
+    run_user_write(&req->w, user);
 }
 
 static det_status render_removals(struct request *req,
@@ -230,6 +231,7 @@ static det_status render_removals(struct request *req,
 {
     struct storage_place place = {0};
     struct removal *rows;
+    const char *user;
     uint32_t count;
     det_status st = store_removals_of(req->db, group, master_now_us(req->master),
                                       &req->mem, &rows, &count, req->err);
@@ -241,9 +243,13 @@ static det_status render_removals(struct request *req,
         st = find_place(req, rows[i].experiment_id, &place);
         if (st || !place.directory)
             continue;
+        st = run_user_of_checkpoint(req->master, req->db, rows[i].uuid, &req->mem,
+                                    &user, req->err);
+        if (st)
+            return st;
         jw_object(&req->w, NULL);
         jw_str(&req->w, "uuid", rows[i].uuid);
-        write_place(req, &place);
+        write_place(req, &place, user);
         jw_end_object(&req->w);
     }
     return st;
@@ -253,6 +259,7 @@ static det_status render_sweeps(struct request *req)
 {
     struct storage_place place = {0};
     struct sweep *rows;
+    const char *user;
     uint32_t count;
     det_status st = store_sweeps_of(req->db, req->arg[0], master_now_us(req->master),
                                     &req->mem, &rows, &count, req->err);
@@ -262,12 +269,15 @@ static det_status render_sweeps(struct request *req)
     jw_array(&req->w, "sweeps");
     for (uint32_t i = 0; i < count && !st; i++) {
         st = find_place(req, rows[i].experiment_id, &place);
+        if (!st)
+            st = run_user_of_trial(req->master, req->db, rows[i].trial_id,
+                                   rows[i].run_id, &req->mem, &user, req->err);
         if (st)
             continue;
         jw_object(&req->w, NULL);
         jw_i64(&req->w, "trial", rows[i].trial_id);
         jw_i64(&req->w, "run", rows[i].run_id);
-        write_place(req, &place);
+        write_place(req, &place, user);
         jw_end_object(&req->w);
     }
     jw_end_array(&req->w);

@@ -95,6 +95,8 @@ struct log_state {
     struct log_line *lines;
     int64_t trial_id;
     int64_t experiment_id;
+    int64_t supervised; /* the allocation, if its supervisor sends; else 0 */
+    int64_t rank;
     const char *agent;
     struct policy_match match;
     int64_t offset; /* where the sender continues */
@@ -106,8 +108,12 @@ static det_status write_lines(struct write_job *job, struct db *db, struct err *
     struct request *req = REQUEST_OF(job);
     struct log_state *state = req->state;
     uint32_t stored;
-    det_status st = store_log_add(db, &state->batch, &req->mem, &stored, err);
+    det_status st = DET_OK;
 
+    if (state->supervised)
+        st = store_share_check_open(db, state->supervised, state->rank, err);
+    if (!st)
+        st = store_log_add(db, &state->batch, &req->mem, &stored, err);
     if (!st && state->batch.sender)
         st = store_log_offset(db, state->batch.sender, &state->offset, err);
     if (!st && state->match.name[0])
@@ -216,6 +222,11 @@ static det_status check_offsets(struct request *req, const struct share_logs_bod
                        "the stream is '%s'; expected stdout or stderr", body->stream);
     if (body->end_offset < body->offset || body->offset < 0)
         return err_set(req->err, DET_INVALID, "endOffset lies before offset");
+    if (body->end_offset - body->offset > SHARE_LOGS_BYTES)
+        return err_set(req->err, DET_INVALID,
+                       "endOffset claims %" PRId64
+                       " bytes of output; a batch has at most %d",
+                       body->end_offset - body->offset, SHARE_LOGS_BYTES);
     return DET_OK;
 }
 
@@ -249,6 +260,9 @@ det_status api_share_logs(struct request *req)
     state->batch.end_offset = body->end_offset;
     state->trial_id = allocation.trial_id;
     state->experiment_id = allocation.experiment_id;
+    state->rank = body->rank;
+    if (req->caller.kind == CALLER_SUPERVISOR)
+        state->supervised = allocation.id;
     state->agent = origin.agent;
     state->answers_offset = true;
     return state->batch.sender ? store_lines(req, state) : DET_NOMEM;

@@ -28,8 +28,11 @@ static det_status write_record(struct write_job *job, struct db *db, struct err 
     const struct request *req = REQUEST_OF(job);
     const struct share_record_body *body = req->body;
     const struct record_state *state = req->state;
+    det_status st = store_share_check_open(db, state->allocation_id, body->rank, err);
 
-    return store_run_record_put(db, state->allocation_id, body->rank, state->text, err);
+    return st ? st
+              : store_run_record_put(db, state->allocation_id, body->rank, state->text,
+                                     err);
 }
 
 static void note_record(struct request *req)

@@ -231,18 +231,23 @@ struct exit_state {
     const char *sender;
 };
 
-/* Both the supervisor and the agent may report an exit; the first report counts. */
+/* Both the supervisor and the agent may report an exit; the first report counts.  Each of
+ * them delivers reports and output before, so the supervisor's credential ends here. */
 static det_status write_exit(struct write_job *job, struct db *db, struct err *err)
 {
     struct exit_state *state = REQUEST_OF(job)->state;
     bool is_new;
     det_status st = store_mark_advance(db, state->sender, 1, &is_new, err);
 
+    if (!st)
+        st = store_share_deliver(db, state->event.share_exited.allocation_id,
+                                 state->event.share_exited.rank, err);
     return st || !is_new ? st : journal_add(db, &state->event, err);
 }
 
 static det_status exit_written(struct request *req)
 {
+    auth_drop_cache(req->master->auth); /* the credential may have ended */
     heart_journal(req->master->heart);
     return DET_OK;
 }
