@@ -13,11 +13,11 @@
 #include "data/json/json.h"
 #include "master/master_impl.h"
 #include "master/request/auth.h"
+#include "master/rm/run_user.h"
 #include "master/storage_roots.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/people/user.h"
-#include "store/space/workspace.h"
 #include "store/task/allocation.h"
 #include "store/task/job.h"
 
@@ -33,9 +33,8 @@ struct parts {
     struct job_view job;
     struct user owner;
     struct user starter; /* whom this run acts as */
-    struct task_user task_user;
-    bool has_task_user; /* a link or the workspace sets it; else the configuration */
-    const char *nonce;  /* of the tokens */
+    struct run_user task_user;
+    const char *nonce;       /* of the tokens */
     const struct json *tree; /* the complete configuration */
     const struct json *entrypoint;
     const struct json *environment_variables;
@@ -117,38 +116,13 @@ static det_status load_job(struct parts *p, struct db *db, struct err *err)
     return DET_OK;
 }
 
-static struct task_user linked_user(const struct user *user)
-{
-    return (struct task_user){.has_uid = true,
-                              .uid = user->agent_uid,
-                              .has_gid = true,
-                              .gid = user->agent_gid,
-                              .user = user->agent_user,
-                              .group = user->agent_group};
-}
-
-static struct task_user configured_user(const struct json *config)
-{
-    const struct json *user = json_path(config, "security.default_task");
-
-    return (struct task_user){.uid = json_i64(json_get(user, "uid"), 0),
-                              .gid = json_i64(json_get(user, "gid"), 0),
-                              .user = json_str(json_get(user, "user"), "root"),
-                              .group = json_str(json_get(user, "group"), "root")};
-}
-
 static det_status find_task_user(struct parts *p, struct db *db, struct err *err)
 {
-    bool is_linked = p->starter.agent_user != NULL;
-    struct task_user own =
-        is_linked ? linked_user(&p->starter) : configured_user(p->master->config);
-    bool is_set = false;
-    det_status st = workspace_task_user(
-        db, p->allocation.job_id ? p->job.workspace_id : p->experiment.workspace_id,
-        &own, p->mem, &p->task_user, &is_set, err);
+    int64_t workspace_id =
+        p->allocation.job_id ? p->job.workspace_id : p->experiment.workspace_id;
 
-    p->has_task_user = is_linked || is_set;
-    return st;
+    return run_user_find(p->master, db, &p->starter, workspace_id, p->mem,
+                         &p->task_user, err);
 }
 
 static det_status load_parts(struct parts *p, struct db *db, int64_t id, int64_t rank,
@@ -269,56 +243,6 @@ static void write_info(struct json_writer *w, const struct parts *p)
     jw_end_object(w);
 }
 
-struct spec_user spec_user(const struct master *master)
-{
-    const struct json *user = json_path(master->config, "security.default_task");
-
-    return (struct spec_user){.uid = json_i64(json_get(user, "uid"), 0),
-                              .gid = json_i64(json_get(user, "gid"), 0)};
-}
-
-/* "root" is the default name in a configuration that sets only numbers; it is not sent. */
-void spec_write_user(struct json_writer *w, const struct master *master)
-{
-    const struct json *user = json_path(master->config, "security.default_task");
-    const char *name = json_str(json_get(user, "user"), "root");
-    const char *group = json_str(json_get(user, "group"), "root");
-    struct spec_user number = spec_user(master);
-
-    if (number.uid <= 0)
-        return;
-    jw_object(w, "user");
-    jw_i64(w, "uid", number.uid);
-    jw_i64(w, "gid", number.gid);
-    jw_str(w, "name", strcmp(name, "root") != 0 ? name : NULL);
-    jw_str(w, "group", strcmp(group, "root") != 0 ? group : NULL);
-    jw_end_object(w);
-}
-
-/* The default name "root" is not that of another number. */
-static const char *name_of(int64_t number, const char *name)
-{
-    return number && name && !strcmp(name, "root") ? NULL : name;
-}
-
-/* A user that is linked with a Unix identity outranks the configuration, and the workspace
- * outranks both, part by part.  The run holds the token of whoever started it, so it has
- * that user's identity too. */
-static void write_user(struct json_writer *w, const struct parts *p)
-{
-    if (!p->has_task_user) {
-        spec_write_user(w, p->master);
-        return;
-    }
-    jw_object(w, "user");
-    jw_i64(w, "uid", p->task_user.uid);
-    jw_i64(w, "gid", p->task_user.gid);
-    jw_str(w, "name", name_of(p->task_user.uid, p->task_user.user));
-    jw_str(w, "group", name_of(p->task_user.gid, p->task_user.group));
-    jw_bool(w, "isLink", true);
-    jw_end_object(w);
-}
-
 /* What the agent needs to separate the task from others. */
 static void write_isolation(struct json_writer *w, const struct parts *p)
 {
@@ -356,7 +280,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     jw_str(w, "tcdStartupHook",
            json_str(json_path(master->config, "task_container_defaults.startup_hook"),
                     NULL));
-    write_user(w, &p);
+    run_user_write(w, &p.task_user);
     write_isolation(w, &p);
     jw_json(w, "requirements", json_path(p.tree, "environment.requirements"));
     jw_str(w, "python", json_str(json_path(p.tree, "environment.python"), NULL));

@@ -24,7 +24,7 @@
 #include "master/api/reports/checkpoints.h"
 #include "master/request/error_body.h"
 #include "master/request/request_stream.h"
-#include "master/rm/spec.h"
+#include "master/rm/run_user.h"
 #include "master/storage_roots.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/experiment/experiment.h"
@@ -48,7 +48,7 @@ struct download {
     const char *root;  /* an allowed root of storage */
     const char *below; /* the storage directory, relative to it */
     const char *uuid;
-    struct spec_user user; /* whose rights limit what a root's master reads */
+    struct run_user user; /* whose rights limit what a root's master reads */
     int64_t modified_s;
     struct packed_file *files;
     uint32_t count;
@@ -175,6 +175,9 @@ static det_status find_root(struct request *req, const struct checkpoint *row,
     if (!st)
         st = storage_roots_find(req->master, config.storage_directory, &req->mem, &root,
                                 req->err);
+    if (!st && req->master->is_root)
+        st = run_user_of_experiment(req->master, req->db, &view, &req->mem, &d->user,
+                                    req->err);
     d->root = root.root;
     d->below = root.below;
     return st;
@@ -342,7 +345,6 @@ det_status api_download_checkpoint(struct request *req)
     *d = (struct download){
         .io = req->master->storage,
         .uuid = row.uuid,
-        .user = req->master->is_root ? spec_user(req->master) : (struct spec_user){0},
         .modified_s = row.report_us / 1000000,
         .format = formats[format].format,
         .ending = formats[format].name,

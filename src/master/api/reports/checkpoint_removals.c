@@ -13,7 +13,7 @@
 #include "master/background/janitor.h"
 #include "master/changes/change_notes.h"
 #include "master/request/access.h"
-#include "master/rm/spec.h"
+#include "master/rm/run_user.h"
 #include "master/storage_roots.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/collect.h"
@@ -181,6 +181,7 @@ struct storage_place {
     int64_t experiment_id;
     const char *directory; /* NULL: unknown */
     struct storage_root root;
+    struct run_user user;
     const char *refused; /* why nothing is removed there; NULL: it may be */
 };
 
@@ -202,6 +203,10 @@ static det_status find_place(struct request *req, int64_t experiment_id,
         return st;
     if (st || !config.storage_directory)
         return DET_OK;
+    st = run_user_of_experiment(req->master, req->db, &view, &req->mem, &place->user,
+                                req->err);
+    if (st)
+        return st;
     place->directory = config.storage_directory;
     if (storage_roots_find(req->master, place->directory, &req->mem, &place->root,
                            req->err))
@@ -209,7 +214,7 @@ static det_status find_place(struct request *req, int64_t experiment_id,
     return DET_OK;
 }
 
-/* The agent removes with the rights of the tasks, below the root. */
+/* The agent removes with the rights of the experiment's tasks, below the root. */
 static void write_place(struct request *req, const struct storage_place *place)
 {
     jw_str(&req->w, "directory", place->directory);
@@ -221,7 +226,7 @@ static void write_place(struct request *req, const struct storage_place *place)
     }
     jw_str(&req->w, "root", place->root.root);
     jw_str(&req->w, "below", place->root.below);
-    spec_write_user(&req->w, req->master);
+    run_user_write(&req->w, &place->user);
 }
 
 static det_status render_removals(struct request *req,
