@@ -80,6 +80,26 @@ TEST(whoever_comes_through_a_proxy_is_not_the_owner)
     }
 }
 
+/* The socket of these tests belongs to whoever runs the master, like that of a proxy or port
+ * forwarder on the same machine. */
+TEST(the_socket_gives_a_session_no_rights)
+{
+    static const struct step steps[] = {
+        PATCH("make oneself", "/api/v1/users/2", "{'admin': true}", 403,
+              "error.error~administrator"),
+        POST("or another", "/api/v1/users",
+             "{'user': {'username': 'eve', 'admin': true}}", 403, NULL),
+        GET("see the configuration", "/api/v1/master/config", 403, NULL),
+        POST("stop an agent", "/api/v1/agents/a1/disable", NULL, 403, NULL),
+        GET("as before", "/api/v1/users/2", 200, "user.admin=false"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    agent_join(&agent, bed, "a1", 1);
+    bed_play(bed, steps);
+}
+
 static int get_info(struct bed *bed, const char *host)
 {
     return bed_raw(bed,
