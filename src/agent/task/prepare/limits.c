@@ -15,7 +15,7 @@
 
 const struct field task_limits_fields[] = {
     FIELD(I64, task_limits, processes, "processes and threads"),
-    FIELD(I64, task_limits, memory, "bytes of memory of a process"),
+    FIELD(I64, task_limits, memory, "bytes of memory"),
     FIELD(I64, task_limits, open_files, "open files of a process"),
     FIELD(I64, task_limits, disk, "bytes on the disk"),
     FIELD_END,
