@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/master_link.h"
 #include "agent/privileged.h"
@@ -183,8 +184,15 @@ static det_status find_user(const struct json *item, struct arena *mem,
     const struct json *user = json_get(item, "user");
     const struct task_user wanted = {.uid = json_i64(json_get(user, "uid"), 0),
                                      .gid = json_i64(json_get(user, "gid"), 0),
-                                     .name = json_str(json_get(user, "name"), NULL)};
+                                     .name = json_str(json_get(user, "name"), NULL),
+                                     .is_link =
+                                         json_bool(json_get(user, "isLink"), false)};
 
+    /* An agent that is not root has no rights but its own. */
+    if (!user || geteuid() != 0) {
+        *ret_who = (struct identity){0};
+        return DET_OK;
+    }
     return identity_find(&wanted, mem, ret_who, err);
 }
 
@@ -275,7 +283,19 @@ static void carry_out(const struct checkpoint_remover *remover, const struct jso
     jw_end_array(w);
 }
 
-/* Those of one directory, found by listing it once. */
+/* Whether one opened directory serves both. */
+static bool is_same_place(const struct json *a, const struct json *b)
+{
+    const struct json *ours = json_get(a, "user");
+    const struct json *theirs = json_get(b, "user");
+
+    return !strcmp(json_str(json_get(a, "directory"), ""),
+                   json_str(json_get(b, "directory"), "")) &&
+           json_i64(json_get(ours, "uid"), 0) == json_i64(json_get(theirs, "uid"), 0) &&
+           json_i64(json_get(ours, "gid"), 0) == json_i64(json_get(theirs, "gid"), 0);
+}
+
+/* Those of one directory and user, found by listing it once. */
 static det_status sweep_directory(const struct checkpoint_remover *remover,
                                   const struct json *work, const struct json *first,
                                   struct err *err)
@@ -292,7 +312,7 @@ static det_status sweep_directory(const struct checkpoint_remover *remover,
     if (!runs)
         return err_default(err, DET_NOMEM);
     json_each(item, list)
-        if (!strcmp(json_str(json_get(item, "directory"), ""), directory))
+        if (is_same_place(item, first))
             runs[sweep.count++] =
                 (struct remover_run){json_i64(json_get(item, "trial"), -1),
                                      json_i64(json_get(item, "run"), -1)};
@@ -310,7 +330,7 @@ static det_status sweep_directory(const struct checkpoint_remover *remover,
 static void sweep_all(const struct checkpoint_remover *remover, const struct json *work,
                       struct json_writer *w)
 {
-    const char *last = NULL; /* the directory that was swept */
+    const struct json *last = NULL; /* the place that was swept */
     struct err err = {0};
 
     jw_array(w, "swept");
@@ -319,11 +339,11 @@ static void sweep_all(const struct checkpoint_remover *remover, const struct jso
 
         if (!remover->may_continue(remover->arg))
             break;
-        if (directory && (!last || strcmp(last, directory))) {
+        if (directory && (!last || !is_same_place(last, item))) {
             err = (struct err){0};
             if (sweep_directory(remover, work, item, &err))
                 log_warn("unfinished checkpoints could not be removed: %s", err.text);
-            last = directory;
+            last = item;
         }
         jw_object(w, NULL);
         jw_i64(w, "trial", json_i64(json_get(item, "trial"), 0));

@@ -47,6 +47,34 @@ static det_status tell_missing(const struct isolation *isolation, const struct e
     return DET_OK;
 }
 
+static bool has_limit(const struct json *limits, const char *key)
+{
+    return !json_is_null(json_get(limits, key));
+}
+
+/* Without control groups there are only the limits that every process has. */
+static void find_control_group(struct isolation *isolation, struct arena *mem)
+{
+    bool memory = has_limit(isolation->limits, "memory");
+    bool processes = has_limit(isolation->limits, "processes");
+    struct err why = {0};
+
+    if ((!memory && !processes) ||
+        !privileged_groups_begin(mem, &isolation->control_group, &why))
+        return;
+    log_warn("%s%s%s, because %s; give the agent a control group of its own (systemd: "
+             "Delegate=yes)",
+             memory
+                 ? "the kernel limits the memory of each process only, and that of a "
+                   "task is looked at twice a second (task_limits.memory)"
+                 : "",
+             memory && processes ? "; " : "",
+             processes ? "all processes of a user count together, and none of root "
+                         "(task_limits.processes)"
+                       : "",
+             why.text);
+}
+
 det_status isolation_find(const struct json *config, struct arena *mem,
                           struct isolation *ret_isolation, struct err *err)
 {
@@ -70,9 +98,11 @@ det_status isolation_find(const struct json *config, struct arena *mem,
         if (!isolation.is_possible)
             st = tell_missing(&isolation, &why, err);
     }
-    if (!st)
-        *ret_isolation = isolation;
-    return st;
+    if (st)
+        return st;
+    find_control_group(&isolation, mem);
+    *ret_isolation = isolation;
+    return DET_OK;
 }
 
 static void set_copy(struct json *spec, const char *key, const struct json *value,
@@ -97,5 +127,8 @@ det_status isolation_complete(const struct isolation *isolation, struct json *sp
     set_copy(spec, "bindMountRoots", isolation->bind_mount_roots, mem);
     set_copy(spec, "passEnvironment", isolation->pass_environment, mem);
     set_copy(spec, "limits", isolation->limits, mem);
+    if (isolation->control_group)
+        json_set(mem, spec, "controlGroup",
+                 json_new_str(mem, isolation->control_group));
     return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
 }

@@ -10,7 +10,8 @@
  * A task of the agent's own user, on the machine of that user's master, is not isolated
  * by itself: it works on that user's files, also those in /tmp.  If the machine cannot
  * isolate (no root and no user namespaces), tasks run without it, and the agent says so
- * once at its start. */
+ * once at its start.  So it does if the limits of memory and processes cannot be those
+ * of a whole task. */
 #ifndef AGENT_ISOLATION_H
 #define AGENT_ISOLATION_H
 
@@ -29,6 +30,7 @@ struct isolation {
     const struct json *bind_mount_roots;
     const struct json *pass_environment;
     const struct json *limits;
+    const char *control_group; /* in which tasks get theirs; NULL: none */
     struct field_strs storage_roots;
 };
 

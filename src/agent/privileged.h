@@ -15,9 +15,12 @@
  *   3. Everything happens before the task's first instruction.  Later the directories
  *      of the task are hostile ground.
  *
+ *   agent             groups_begin                 a control group that can have others
  *   supervisor        give, own_dir, let_pass      while the directories are root's
+ *                     group_make                   one with the task's limits
  *     clone()         privileged_clone             with new namespaces where asked for
- *     first process   privileged_enter             mounts
+ *     first process   group_join                   before it has children
+ *                     privileged_enter             mounts
  *                     privileged_become            the task's user, for good
  *     exec
  *   agent             storage_open ... close       removals, with the task's rights
@@ -48,6 +51,7 @@
 
 #include "base/err.h"
 
+struct arena;
 struct identity;
 
 #define PRIVILEGED_RUN "/run/determined"
@@ -90,6 +94,31 @@ det_status privileged_storage_open(const struct identity *who, const char *root,
                                    struct privileged_storage *ret_storage,
                                    struct err *err);
 void privileged_storage_close(struct privileged_storage *storage);
+
+/* ---- control groups -------------------------------------------------------------- */
+
+/* The kernel limits memory and processes of a whole task only in a control group (cgroup
+ * v2).  Groups of tasks are made in the agent's own one, so it must have both controllers
+ * and, as the kernel demands, no process of its own: the agent moves into a group of its
+ * own in there.  *ret_path: the agent's group, in `mem`.  Removes groups that dead
+ * supervisors left.  DET_UNSUPPORTED says what is missing; then nothing has changed. */
+det_status privileged_groups_begin(struct arena *mem, const char **ret_path,
+                                   struct err *err);
+
+struct privileged_group {
+    int fd; /* -1: none */
+    char path[4096];
+    int64_t memory;    /* bytes; 0: no limit, as for the other */
+    int64_t processes; /* and threads */
+};
+
+/* Makes the group for the task of this name below `path`, with the limits in `group`. */
+det_status privileged_group_make(const char *path, const char *task,
+                                 struct privileged_group *group, struct err *err);
+/* Between fork and exec: the calling process joins it.  False, with errno. */
+bool privileged_group_join(const struct privileged_group *group);
+/* After its last process. */
+void privileged_group_done(struct privileged_group *group);
 
 /* ---- views ----------------------------------------------------------------------- */
 

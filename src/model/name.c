@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/name.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "data/utf8.h"
 
-static bool has_control(const char *name)
+bool given_name_has_control(const char *name)
 {
     for (const unsigned char *at = (const unsigned char *)name; *at; at++)
         /* U+0080 to U+009F are C2 80 to C2 9F */
@@ -15,7 +14,7 @@ static bool has_control(const char *name)
     return false;
 }
 
-static bool is_path(const char *name)
+bool given_name_is_path(const char *name)
 {
     return strpbrk(name, "/\\") || !strcmp(name, ".") || !strcmp(name, "..");
 }
@@ -35,11 +34,11 @@ det_status given_name_check(const char *what, const char *name, size_t most,
                        what, most, len);
     if (utf8_valid(name, len) != len)
         return err_set(err, DET_INVALID, "%s must be UTF-8", what);
-    if (has_control(name))
+    if (given_name_has_control(name))
         return err_set(err, DET_INVALID,
                        "%s must not contain line breaks or other control characters",
                        what);
-    if (is_path(name))
+    if (given_name_is_path(name))
         return err_set(err, DET_INVALID,
                        "%s must not look like a path: '%s' contains '/' or '\\', or is "
                        "'.' or '..'",

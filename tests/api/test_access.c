@@ -80,6 +80,26 @@ TEST(whoever_comes_through_a_proxy_is_not_the_owner)
     }
 }
 
+/* The socket of these tests belongs to whoever runs the master, like that of a proxy or port
+ * forwarder on the same machine. */
+TEST(the_socket_gives_a_session_no_rights)
+{
+    static const struct step steps[] = {
+        PATCH("make oneself", "/api/v1/users/2", "{'admin': true}", 403,
+              "error.error~administrator"),
+        POST("or another", "/api/v1/users",
+             "{'user': {'username': 'eve', 'admin': true}}", 403, NULL),
+        GET("see the configuration", "/api/v1/master/config", 403, NULL),
+        POST("stop an agent", "/api/v1/agents/a1/disable", NULL, 403, NULL),
+        GET("as before", "/api/v1/users/2", 200, "user.admin=false"),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    agent_join(&agent, bed, "a1", 1);
+    bed_play(bed, steps);
+}
+
 static int get_info(struct bed *bed, const char *host)
 {
     return bed_raw(bed,
@@ -388,4 +408,51 @@ TEST(output_claims_no_more_than_a_batch_has)
     (void)create(bed, config_single);
     (void)agent_run(&agent);
     bed_play(bed, steps);
+}
+
+/* DET_SESSION_TOKEN is in the task's environment: the program could forge what its supervisor
+ * says of it. */
+TEST(a_task_s_own_token_does_nothing_in_the_name_of_its_supervisor)
+{
+    static const struct step during[] = {
+        POST("its lines", "/api/v1/det/allocations/${share.allocation}/logs",
+             "{'rank': 0, 'stream': 'stdout', 'offset': 0, 'endOffset': 5,"
+             " 'lines': [[1, 'fake']]}",
+             403, NULL, OTHER),
+        POST("its end", "/api/v1/det/allocations/${share.allocation}/exit",
+             "{'rank': 0, 'exit': 'CLEAN'}", 403, NULL, OTHER),
+        POST("its reports", "/api/v1/allocations/${share.allocation}/reports", "{}",
+             403, NULL, OTHER),
+        POST("its own call", "/api/v1/task/logs",
+             "{'logs': [{'taskId': '${share.task_id}', 'log': 'hi'}]}", 200, NULL,
+             OTHER),
+        END_STEPS};
+    static const struct step after[] = {
+        {"over", NET_GET, "/api/v1/me", NULL, 401, "error.error~over", OTHER, true,
+         NULL},
+        POST("forged lines", "/api/v1/det/allocations/${share.allocation}/logs",
+             "{'rank': 0, 'stream': 'stdout', 'offset': 0, 'endOffset': 5,"
+             " 'lines': [[1, 'fake']]}",
+             401, "error.error~over", OTHER),
+        POST("by the other way", "/api/v1/task/logs",
+             "{'logs': [{'taskId': '${share.task_id}', 'log': 'fake'}]}", 401, NULL,
+             OTHER),
+        POST("metrics", "/api/v1/trials/${share.trial}/metrics", "{}", 401, NULL,
+             OTHER),
+        POST("a checkpoint", "/api/v1/checkpoints",
+             "{'uuid': '11111111-1111-4111-8111-111111111111'}", 401, NULL, OTHER),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    share_speak(&share);
+    bed->other = share.task;
+    bed_play(bed, during);
+    share_exit(&share, "CLEAN", 0);
+    await_trial(bed, share.trial, "COMPLETED");
+    bed_play(bed, after);
 }

@@ -63,6 +63,8 @@ TEST(a_group_has_a_proper_name)
         "",
         "   ",
         "a\\nb",
+        "a\\u009b2Jb",
+        "..\\\\etc",
         "../etc",
         "..",
         "a/b",
@@ -76,6 +78,9 @@ TEST(a_group_has_a_proper_name)
 
         CHECK_EQ(reply.status, 400);
     }
+    CHECK_HAS(
+        bed_call(bed, ADMIN, NET_POST, "/api/v1/groups/search", "{\"limit\": 9}").text,
+        "\"groups\":[]"); /* none was added */
 }
 
 TEST(users_join_and_leave_many_groups_at_once)
@@ -145,6 +150,10 @@ TEST(names_of_users_are_checked)
              ADMIN),
         POST("path", "/api/v1/users", "{'user': {'username': '../etc'}}", 400, NULL,
              ADMIN),
+        POST("long", "/api/v1/users",
+             "{'user': {'username': "
+             "'12345678901234567890123456789012345678901234567890123456789012345'}}",
+             400, "error.error~2 to 64 characters", ADMIN),
         POST("admin", "/api/v1/users", "{'user': {'username': 'ADMIN'}}", 400,
              "error.error=Non-admin user cannot be renamed 'admin'", ADMIN),
         POST("determined", "/api/v1/users", "{'user': {'username': 'Determined'}}", 400,

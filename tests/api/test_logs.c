@@ -260,6 +260,36 @@ TEST(a_follower_hears_nothing_after_its_logout)
     share_exit(&share, "CLEAN", 0);
 }
 
+TEST(a_follower_hears_nothing_after_its_user_is_deactivated)
+{
+    static const struct step steps[] = {
+        POST("ann", "/api/v1/users",
+             "{'user': {'username': 'ann'}, 'password': 'Word-Of-Ann'}", 200,
+             "user.id=3", ADMIN),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+    struct pending *follower;
+    struct reply reply;
+
+    bed_play(bed, steps);
+    bed->other = bed_login(bed, "ann", "Word-Of-Ann", 200);
+    share_log(&share, "before");
+    follower = bed_begin(bed, OTHER, NET_GET,
+                         "/api/v1/trials/1/logs?follow=true&sources=task", NULL);
+    bed_await_bytes(follower);
+    CHECK_EQ(
+        bed_call(bed, ADMIN, NET_PATCH, "/api/v1/users/3", "{\"active\":false}").status,
+        200);
+    share_log(&share, "after"); /* wakes it */
+    reply = bed_end(bed, follower);
+    CHECK_EQ(reply.status, 200);
+    CHECK_HAS(reply.text, "before");
+    CHECK(!strstr(reply.text, "after"));
+    share_exit(&share, "CLEAN", 0);
+}
+
 TEST(who_follows_something_that_is_over_gets_all_of_it_at_once)
 {
     BED(bed, NULL);

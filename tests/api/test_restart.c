@@ -247,6 +247,62 @@ TEST(a_new_key_makes_old_tokens_worthless)
     (void)bed_login(bed, "determined", "", 200);
 }
 
+static void read_database(struct bed *bed, struct buf *out)
+{
+    CHECK_OK(io_read_file(io_system(), database(bed), out, &test_err));
+}
+
+static void restore_database(struct bed *bed, const struct buf *backup)
+{
+    bed_stop(bed);
+    CHECK_OK(io_replace(io_system(), database(bed), backup->data, backup->len, true,
+                        &test_err));
+    CHECK_OK(bed_start(bed, &test_err));
+}
+
+TEST(a_token_from_before_a_restore_is_nobody_elses_session)
+{
+    CLEANUP(buf_done) struct buf backup = BUF_INIT;
+    BED(bed, NULL);
+    const char *lost;
+
+    bed_stop(bed);
+    read_database(bed, &backup);
+    CHECK_OK(bed_start(bed, &test_err));
+    lost = bed_login(bed, "determined", "", 200);
+    restore_database(bed, &backup);
+    bed->admin = bed_login(bed, "admin", "", 200); /* gets the same number */
+    CHECK_EQ(strtol(bed->admin + 1, NULL, 10), strtol(lost + 1, NULL, 10));
+    bed->other = lost;
+    CHECK_EQ(bed_call(bed, OTHER, NET_GET, "/api/v1/me", NULL).status, 401);
+    CHECK_EQ(bed_call(bed, ADMIN, NET_GET, "/api/v1/master/config", NULL).status, 200);
+}
+
+TEST(tokens_of_a_task_from_before_a_restore_are_worthless)
+{
+    CLEANUP(buf_done) struct buf backup = BUF_INIT;
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share;
+
+    bed_stop(bed);
+    read_database(bed, &backup);
+    CHECK_OK(bed_start(bed, &test_err));
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    restore_database(bed, &backup);
+    agent_hello(&agent, "[]");
+    CHECK_EQ(bed_call(bed, ADMIN, NET_POST, "/api/v1/experiments",
+                      bed_fill(bed, "{'config': $[single], 'activate': true}", true))
+                 .status,
+             200);
+    (void)agent_next(&agent); /* of admin, with the numbers of the one that is gone */
+    share_speak(&share);
+    CHECK_EQ(bed_call(bed, OWNER, NET_GET, "/api/v1/me", NULL).status, 401);
+    CHECK_EQ(bed_call(bed, TASK, NET_GET, "/api/v1/me", NULL).status, 401);
+}
+
 TEST(secrets_are_readable_for_their_owner_only)
 {
     static const char *const names[] = {"secret.key", "agent.token"};

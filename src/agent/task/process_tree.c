@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 #include "base/memory/vec.h"
 #include "data/text.h"
 
-enum { ENVIRON_LIMIT = 4 << 20 };
+enum { ENVIRON_LIMIT = 4 << 20, STATUS_LIMIT = 65536 };
 
 struct process {
     int64_t pid;
@@ -27,6 +28,7 @@ struct process {
     int64_t session;
     int64_t start;
     bool is_dead; /* a zombie: only its parent can do something about it */
+    bool is_ours; /* set by mark_descendants() */
 };
 
 struct census {
@@ -82,7 +84,7 @@ static bool read_process(int64_t pid, struct process *ret_process)
     if (len <= 0)
         return false;
     text[len] = '\0';
-    ret_process->pid = pid;
+    *ret_process = (struct process){.pid = pid};
     return parse_stat(text, ret_process);
 }
 
@@ -125,37 +127,96 @@ static det_status take_census(struct census *census, struct err *err)
 
 /* ---- descendants ----------------------------------------------------------------- */
 
-det_status process_tree_signal(pid_t root, int number, size_t *ret_count,
-                               struct err *err)
+/* A child may be listed before its parent: repeats until a round finds none. */
+static det_status mark_descendants(struct census *census, pid_t root, struct err *err)
 {
-    CLEANUP(census_done) struct census census = {0};
     CLEANUP(map_done) struct map members = {0};
-    size_t count = 0;
     bool has_grown = true;
-    det_status status = take_census(&census, err);
 
-    if (status)
-        return status;
-    if (!map_put(&members, root, &census))
+    if (!map_put(&members, root, census))
         return err_default(err, DET_NOMEM);
-    /* A child may be listed before its parent: repeat until a round finds none. */
     while (has_grown) {
         has_grown = false;
-        for (size_t i = 0; i < census.count; i++) {
-            struct process *process = &census.at[i];
+        for (size_t i = 0; i < census->count; i++) {
+            struct process *process = &census->at[i];
 
             if (map_get(&members, process->pid) || !map_get(&members, process->parent))
                 continue;
             if (!map_put(&members, process->pid, process))
                 return err_default(err, DET_NOMEM);
             has_grown = true;
-            if (process->is_dead)
-                continue;
-            count++;
-            kill((pid_t)process->pid, number);
+            process->is_ours = !process->is_dead;
         }
     }
+    return DET_OK;
+}
+
+det_status process_tree_signal(pid_t root, int number, size_t *ret_count,
+                               struct err *err)
+{
+    CLEANUP(census_done) struct census census = {0};
+    size_t count = 0;
+    det_status status = take_census(&census, err);
+
+    if (!status)
+        status = mark_descendants(&census, root, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < census.count; i++)
+        if (census.at[i].is_ours) {
+            count++;
+            kill((pid_t)census.at[i].pid, number);
+        }
     *ret_count = count;
+    return DET_OK;
+}
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+static int64_t number_after(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+
+    return at ? strtoll(at + strlen(word), NULL, 10) : 0;
+}
+
+/* Shared pages count for every process that has them, or proportionally (`is_exact`),
+ * which the kernel has to add up page by page. */
+static int64_t memory_of(int64_t pid, bool is_exact)
+{
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(STATUS_LIMIT);
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid,
+             is_exact ? "smaps_rollup" : "status");
+    if (io_read_file(io_system(), path, &text, NULL) || !text.len)
+        return 0; /* it has ended, or is about to exec */
+    return number_after(text.data, is_exact ? "\nPss:" : "\nVmRSS:") * 1024;
+}
+
+static int64_t add_memory(const struct census *census, bool is_exact)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < census->count; i++)
+        if (census->at[i].is_ours)
+            sum += memory_of(census->at[i].pid, is_exact);
+    return sum;
+}
+
+det_status process_tree_memory(pid_t root, int64_t most, int64_t *ret_bytes,
+                               struct err *err)
+{
+    CLEANUP(census_done) struct census census = {0};
+    det_status status = take_census(&census, err);
+
+    if (!status)
+        status = mark_descendants(&census, root, err);
+    if (status)
+        return status;
+    *ret_bytes = add_memory(&census, false);
+    if (*ret_bytes > most)
+        *ret_bytes = add_memory(&census, true);
     return DET_OK;
 }
 

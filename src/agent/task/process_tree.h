@@ -21,7 +21,12 @@ struct task_dir_pid;
 det_status process_tree_signal(pid_t root, int number, size_t *ret_count,
                                struct err *err);
 
-/* The same for what a dead supervisor left: the processes started with
+/* How much memory all descendants of `root` have together.  Exact only above `most`:
+ * pages that they share are counted once then. */
+det_status process_tree_memory(pid_t root, int64_t most, int64_t *ret_bytes,
+                               struct err *err);
+
+/* Kills what a dead supervisor left: the processes started with
  * DET_RUN_DIR=`run_dir`, and those of the session in `pid`. */
 det_status process_tree_kill_rest(const struct task_dir_pid *pid, const char *run_dir,
                                   size_t *ret_count, struct err *err);

@@ -52,6 +52,7 @@ const struct field task_spec_fields[] = {
     FIELD(STRS, task_spec, pass_environment, "variables of the agent for the task"),
     FIELD_OF(RECORD, task_spec, limits, task_limits_fields, struct task_limits,
              "how much it may use"),
+    FIELD(STR, task_spec, control_group, "where it gets a control group"),
     FIELD_END,
 };
 

@@ -49,6 +49,7 @@ struct task_spec {
     struct field_strs bind_mount_roots;
     struct field_strs pass_environment; /* variables of ours that it gets */
     struct task_limits limits;
+    const char *control_group;    /* in which the task gets its own; NULL: none */
     const char *master_cert_file; /* the agent's; the task has a copy of it */
     const char *envs; /* where its machine keeps environments; NULL: it does not */
 };

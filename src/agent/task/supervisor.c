@@ -264,6 +264,7 @@ static void end_supervisor(struct supervisor *s)
     close_fd(s->signal_fd);
     close_fd(s->control_fd);
     close_fd(s->exit_fd);
+    privileged_group_done(&s->start.group);
     log_setup(LOG_INFO, -1);
     io_close(s->log);
     arena_done(&s->start.mem);
@@ -283,8 +284,11 @@ int supervisor_run(const char *dir)
     s->dir = dir;
     s->io = io_system();
     s->mem = (struct arena)ARENA_INIT(MEM_LIMIT);
-    s->start = (struct task_start){
-        .io = s->io, .spec = &s->spec, .dir = dir, .mem = ARENA_INIT(START_MEM_LIMIT)};
+    s->start = (struct task_start){.io = s->io,
+                                   .spec = &s->spec,
+                                   .dir = dir,
+                                   .mem = ARENA_INIT(START_MEM_LIMIT),
+                                   .group = {.fd = -1}};
     s->wake_fd = s->signal_fd = s->control_fd = s->exit_fd = -1;
     s->output[0] = s->output[1] = -1;
     map_guard_install();

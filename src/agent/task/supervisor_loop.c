@@ -57,6 +57,7 @@ enum {
     KILL_LAST_US = 30 * 1000 * 1000, /* limit for processes that SIGKILL does not end */
     DRAIN_US = 1000 * 1000,
     LOOK_US = 5 * 1000 * 1000, /* how often to check that DIR exists */
+    LOOK_AT_MEMORY_US = 500 * 1000,
     LEAVE_US = 3 * 1000 * 1000,
 };
 
@@ -202,13 +203,29 @@ static void take_commands(struct supervisor *s)
 
 /* ---- children -------------------------------------------------------------------- */
 
+/* The kernel says nothing to a task whose processes it kills for want of memory. */
+static void tell_killed(struct supervisor *s)
+{
+    char text[ERR_TEXT_SIZE];
+    int64_t killed = limits_killed(s->start.group.fd);
+
+    if (!killed)
+        return;
+    snprintf(text, sizeof(text),
+             "the kernel killed %" PRId64 " process%s of the task, which used more "
+             "memory than task_limits.memory of this agent allows",
+             killed, killed == 1 ? "" : "es");
+    log_to_task(s, text);
+}
+
 static void note_exit(struct supervisor *s, int status)
 {
-    s->exit = exit_classify(status, s->was_asked && !s->has_outgrown, &s->mem);
+    tell_killed(s);
+    s->exit = exit_classify(status, s->was_asked && !s->outgrown, &s->mem);
     env_entry_explain(s->io, s->dir, &s->mem, &s->exit);
     s->exit.boot_id = s->boot_id;
-    if (s->has_outgrown)
-        s->exit.reason = "it used more disk space than task_limits.disk allows";
+    if (s->outgrown)
+        s->exit.reason = s->outgrown;
 }
 
 /* The program of an isolated task is not our child: the first process of its namespace
@@ -299,6 +316,7 @@ static void start_entrypoint(struct supervisor *s)
     s->has_children = true;
     memcpy(s->output, child.output, sizeof(s->output));
     s->phase = RUNNING;
+    s->memory_us = mono_us();
     lifecycle_set_running(s->lifecycle);
     ring_drain_start(s->drain);
     /* Without this file the agent could not clean up after us, but the task can run. */
@@ -487,18 +505,43 @@ static bool advance(struct supervisor *s)
 
 /* ---- the loop -------------------------------------------------------------------- */
 
+static void end_outgrown(struct supervisor *s, const char *reason, const char *sentence)
+{
+    s->outgrown = reason;
+    log_to_task(s, sentence);
+    ask_to_stop(s, STOP_KILL);
+}
+
 /* A task that outgrew its disk space would fill the disk for all. */
 static void look_at_size(struct supervisor *s)
 {
     int64_t most = s->spec.limits.disk;
 
-    if (most <= 0 || s->phase != RUNNING || s->has_outgrown ||
-        limits_disk_used(s->dir, most) <= most)
+    if (most > 0 && s->phase == RUNNING && !s->outgrown &&
+        limits_disk_used(s->dir, most) > most)
+        end_outgrown(
+            s, "it used more disk space than task_limits.disk allows",
+            "the task used more disk space than task_limits.disk of this agent "
+            "allows: write large files to the checkpoint storage");
+}
+
+/* Without a control group the kernel limits the memory of each process only. */
+static void look_at_memory(struct supervisor *s)
+{
+    int64_t most = s->spec.limits.memory;
+    int64_t used = 0;
+
+    if (most <= 0 || s->phase != RUNNING || s->outgrown || s->start.group.fd >= 0) {
+        s->memory_us = INT64_MAX;
         return;
-    s->has_outgrown = true;
-    log_to_task(s, "the task used more disk space than task_limits.disk of this agent "
-                   "allows: write large files to the checkpoint storage");
-    ask_to_stop(s, STOP_KILL);
+    }
+    if (mono_us() < s->memory_us)
+        return;
+    s->memory_us = mono_us() + LOOK_AT_MEMORY_US;
+    if (!process_tree_memory(getpid(), most, &used, NULL) && used > most)
+        end_outgrown(s, "it used more memory than task_limits.memory allows",
+                     "the processes of the task together used more memory than "
+                     "task_limits.memory of this agent allows");
 }
 
 /* If the directory was removed, the task is no longer wanted. */
@@ -521,7 +564,7 @@ static void look_after_dir(struct supervisor *s)
 
 static int until_next(const struct supervisor *s)
 {
-    int64_t next_us = s->look_us;
+    int64_t next_us = MIN(s->look_us, s->memory_us);
     int64_t left_us;
 
     if (s->deadline_us)
@@ -573,6 +616,7 @@ static void kill_when_due(struct supervisor *s)
 void supervisor_loop_task(struct supervisor *s)
 {
     s->look_us = mono_us() + LOOK_US;
+    s->memory_us = INT64_MAX;
     while (s->phase != OVER) {
         while (advance(s))
             continue;
@@ -582,5 +626,6 @@ void supervisor_loop_task(struct supervisor *s)
         take_notes(s);
         kill_when_due(s);
         look_after_dir(s);
+        look_at_memory(s);
     }
 }

@@ -63,7 +63,8 @@ struct supervisor {
     int64_t deadline_us;   /* of the phase, 0: none */
     int64_t kill_us;       /* when to kill (again), 0: not */
     int64_t look_us;       /* when to look after DIR */
-    bool has_outgrown;     /* it used more disk space than it may */
+    const char *outgrown;  /* what it used more of than it may; NULL: nothing */
+    int64_t memory_us;     /* when to look at its memory */
     bool has_record;       /* exit.json is written */
     char bytes[SPOOL_RECORD];
 };

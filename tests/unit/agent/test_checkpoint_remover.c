@@ -234,6 +234,28 @@ TEST(the_agents_own_roots_restrict_the_master)
     task_dir_done(&p);
 }
 
+/* The master says so of a storage that its configuration does not allow, or no more. */
+TEST(what_the_master_refuses_is_not_removed)
+{
+    const struct checkpoint_remover remover = {.io = io_system()};
+    struct place p;
+    struct json *item;
+    const char *text;
+
+    task_dir_make(&p);
+    fill(&p, UUID);
+    text = arena_printf(&p.mem,
+                        "{\"uuid\":\"" UUID "\",\"directory\":\"%s\","
+                        "\"refused\":\"it is below no root\"}",
+                        p.storage);
+    CHECK_OK(json_parse(text, strlen(text), &p.mem, &item, &test_err));
+
+    CHECK_EQ(remover_obey(&remover, item, &test_err), DET_FORBIDDEN);
+    CHECK_HAS(test_err.text, "it is below no root");
+    CHECK(is_there(&p, UUID));
+    task_dir_done(&p);
+}
+
 TEST(root_removes_with_the_rights_of_the_tasks_user)
 {
     UNLESS(geteuid() == 0, "needs root");

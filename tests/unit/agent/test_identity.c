@@ -581,6 +581,19 @@ TEST(a_task_has_no_way_to_more_rights)
     fake_free(m);
 }
 
+TEST(no_mount_that_a_task_sees_honours_set_id_programs)
+{
+    UNLESS(geteuid() == 0 && may_unshare(), "needs root and the right to mount");
+    struct fake_master *m = open_stage();
+    char dir[128];
+
+    run(m, "\"grep -vc nosuid /proc/self/mountinfo\"",
+        ",\"user\":{\"uid\":54321,\"gid\":54321}", dir);
+
+    CHECK_STR(m->output[0].data, "0\n");
+    fake_free(m);
+}
+
 static void check_look(const char *more)
 {
     struct fake_master *m = open_stage();

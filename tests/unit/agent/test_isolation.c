@@ -2,11 +2,19 @@
 /* Which tasks an agent isolates, and what their supervisors are told. */
 #include "agent/isolation.h"
 
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/privileged.h"
 #include "agent/task/prepare/limits.h"
 #include "agent/task/spec.h"
+#include "base/io/io.h"
 #include "base/memory/arena.h"
+#include "base/memory/buf.h"
 #include "data/json/json.h"
 #include "tests/support/test.h"
 
@@ -85,4 +93,65 @@ TEST(disk_space_is_counted_without_following_links)
     CHECK(limits_disk_used(dir, 1 << 30) < 1 << 20);
     CHECK(limits_disk_used("/usr/bin", 1000) > 1000);
     CHECK(unlink(path) == 0 && rmdir(dir) == 0);
+}
+
+/* ---- control groups ---------------------------------------------------------------- */
+
+/* A directory of cgroup v2 that we may divide, or NULL. */
+static const char *find_groups(char path[64])
+{
+    static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        struct statfs fs;
+
+        snprintf(path, 64, "%s/det-test-%d", places[i], (int)getpid());
+        if (!statfs(places[i], &fs) && fs.f_type == CGROUP2_SUPER_MAGIC &&
+            !mkdir(path, 0755))
+            return path;
+    }
+    return NULL;
+}
+
+static bool is_in(pid_t pid, const char *group)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    return !io_read_file(io_system(), path, &text, NULL) && strstr(text.data, group);
+}
+
+TEST(a_process_joins_the_control_group_of_its_task)
+{
+    char path[64];
+    struct privileged_group group = {.fd = -1};
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    UNLESS(find_groups(path), "needs cgroup v2 and the right to divide it");
+    CHECK(pipe(ready) == 0);
+    CHECK_OK(privileged_group_make(path, "3.u.1-0", &group, &test_err));
+    pid = fork();
+    if (pid == 0) {
+        bool has_joined = privileged_group_join(&group);
+
+        (void)!write(ready[1], &has_joined, 1);
+        pause();
+        _exit(0);
+    }
+    CHECK(read(ready[0], &byte, 1) == 1 && byte == 1);
+    CHECK(is_in(pid, "/det-task-3.u.1-0\n"));
+    CHECK(!is_in(getpid(), "/det-task-3.u.1-0\n"));
+    CHECK_EQ(limits_killed(group.fd), 0);
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    privileged_group_done(&group);
+    CHECK(rmdir(path) == 0); /* nothing is left in it */
+    CHECK_EQ(limits_killed(group.fd), 0);
+    CHECK_EQ(privileged_group_make(path, "3.u.1-0", &group, &test_err), DET_NOT_FOUND);
+    CHECK_HAS(test_err.text, "cannot make the control group");
+    CHECK(privileged_group_join(&group)); /* none: nothing to join */
+    close(ready[0]);
+    close(ready[1]);
 }

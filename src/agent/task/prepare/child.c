@@ -132,7 +132,8 @@ static enum stage settle_child(const struct start *start, pid_t parent,
                                struct failure *failure)
 {
     const struct child_config *config = start->config;
-    const char *refused = limits_apply(config->limits);
+    const char *refused =
+        limits_apply(config->limits, config->group && config->group->fd >= 0);
 
     if (refused) {
         name_failure(failure, refused);
@@ -201,6 +202,11 @@ static _Noreturn void be_child(const struct start *start, pid_t parent)
 
     reset_signals();
     setsid();
+    if (start->config->group && !privileged_group_join(start->config->group)) {
+        failure.stage = STAGE_LIMITS;
+        name_failure(&failure, "memory and processes (its control group)");
+        send_failure(status, &failure);
+    }
     failed = view ? privileged_enter(view, start->config->who) : NULL;
     if (failed) {
         name_failure(&failure, failed);

@@ -14,6 +14,7 @@
 
 struct arena;
 struct identity;
+struct privileged_group;
 struct privileged_view;
 struct task_limits;
 
@@ -23,9 +24,10 @@ struct child_config {
     const char *const *argv;
     const char *const *environment; /* "NAME=value", ends with NULL */
     const char *directory;
-    const struct identity *who;         /* NULL or !is_other: as we are */
-    const struct privileged_view *view; /* what it sees; NULL: as we do */
-    const struct task_limits *limits;   /* NULL: ours */
+    const struct identity *who;           /* NULL or !is_other: as we are */
+    const struct privileged_view *view;   /* what it sees; NULL: as we do */
+    const struct task_limits *limits;     /* NULL: ours */
+    const struct privileged_group *group; /* NULL or fd -1: ours */
 };
 
 /* An isolated task has a process of ours before it, the first of its process namespace:

@@ -2,17 +2,20 @@
 #include "agent/task/prepare/limits.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 
 const struct field task_limits_fields[] = {
     FIELD(I64, task_limits, processes, "processes and threads"),
-    FIELD(I64, task_limits, memory, "bytes of memory of a process"),
+    FIELD(I64, task_limits, memory, "bytes of memory"),
     FIELD(I64, task_limits, open_files, "open files of a process"),
     FIELD(I64, task_limits, disk, "bytes on the disk"),
     FIELD_END,
@@ -43,16 +46,31 @@ static bool apply_limit(int resource, int64_t value)
     return setrlimit(resource, &limit) == 0;
 }
 
-const char *limits_apply(const struct task_limits *limits)
+const char *limits_apply(const struct task_limits *limits, bool has_group)
 {
     for (size_t i = 0; limits && i < ARRAY_LEN(rows); i++) {
         const int64_t *value =
             (const int64_t *)(const void *)((const char *)limits + rows[i].offset);
 
+        if (has_group && rows[i].resource == RLIMIT_NPROC)
+            continue;
         if (*value > 0 && !apply_limit(rows[i].resource, *value))
             return rows[i].name;
     }
     return NULL;
+}
+
+int64_t limits_killed(int group)
+{
+    static const char word[] = "oom_kill ";
+    char text[1024] = "";
+    int fd = group < 0 ? -1 : openat(group, "memory.events", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    const char *at = len > 0 ? strstr(text, word) : NULL;
+
+    if (fd >= 0)
+        close(fd);
+    return at ? strtoll(at + strlen(word), NULL, 10) : 0;
 }
 
 static void ftsp_done(FTS **tree)

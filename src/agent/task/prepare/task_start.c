@@ -197,6 +197,20 @@ static det_status build_argv(struct task_start *start, struct child_config *conf
     return status;
 }
 
+/* The first process of an isolated task is one more than the task's own. */
+static det_status make_group(struct task_start *start, struct err *err)
+{
+    const struct task_limits *limits = &start->spec->limits;
+    const char *name = strrchr(start->dir, '/');
+
+    if (!start->spec->control_group)
+        return DET_OK;
+    start->group.memory = limits->memory;
+    start->group.processes = limits->processes ? limits->processes + 1 : 0;
+    return privileged_group_make(start->spec->control_group,
+                                 name ? name + 1 : start->dir, &start->group, err);
+}
+
 det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
                                  struct child *ret_child, struct err *err)
 {
@@ -205,6 +219,7 @@ det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
         .who = &start->user,
         .view = start->view,
         .limits = &start->spec->limits,
+        .group = &start->group,
     };
     det_status status;
 
@@ -213,5 +228,7 @@ det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
     status = build_environment(start, &config, mem, err);
     if (!status)
         status = build_argv(start, &config, mem, err);
+    if (!status)
+        status = make_group(start, err);
     return status ? status : child_start(&config, mem, ret_child, err);
 }

@@ -28,6 +28,7 @@
 #ifndef AGENT_TASK_PREPARE_TASK_START_H
 #define AGENT_TASK_PREPARE_TASK_START_H
 
+#include "agent/privileged.h"
 #include "agent/task/prepare/identity.h"
 #include "base/err.h"
 #include "base/memory/arena.h"
@@ -36,7 +37,6 @@
 struct child;
 struct io;
 struct master_link;
-struct privileged_view;
 struct task_spec;
 
 struct task_start {
@@ -46,10 +46,11 @@ struct task_start {
     const char *dir;     /* the task directory */
     const char *program; /* this executable */
 
-    struct arena mem;             /* of the steps */
-    struct identity user;         /* who runs the program; in `mem` */
-    struct privileged_view *view; /* what it sees; in `mem`; NULL: what we see */
-    const char *note;             /* for its log; NULL: none */
+    struct arena mem;              /* of the steps */
+    struct identity user;          /* who runs the program; in `mem` */
+    struct privileged_view *view;  /* what it sees; in `mem`; NULL: what we see */
+    struct privileged_group group; /* which it is in; fd -1: none */
+    const char *note;              /* for its log; NULL: none */
     char code[SHA256_TEXT]; /* checksum of the files that were unpacked; "": none */
 };
 

@@ -7,19 +7,12 @@
 
 #include "base/memory/arena.h"
 #include "master/request/request.h"
+#include "model/name.h"
 #include "store/people/user.h"
 
 enum { NAME_MOST = 64 };
 
 /* ---- names ------------------------------------------------------------------------ */
-
-static bool has_control(const char *text)
-{
-    for (const char *at = text; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            return true;
-    return false;
-}
 
 static bool is_ascii(const char *text)
 {
@@ -49,17 +42,16 @@ det_status name_check(const char *what, size_t least, const char **name,
 
     if (!trimmed)
         return err_default(err, DET_NOMEM);
-    if (has_control(trimmed))
+    if (given_name_has_control(trimmed))
         return err_set(err, DET_INVALID,
                        "a %s name must not contain control characters", what);
     len = strlen(trimmed);
     if (len < least || len > NAME_MOST)
         return err_set(err, DET_INVALID, "a %s name must have %zu to %d characters",
                        what, least, NAME_MOST);
-    if (least &&
-        (strchr(trimmed, '/') || !strcmp(trimmed, ".") || !strcmp(trimmed, "..")))
+    if (least && given_name_is_path(trimmed))
         return err_set(err, DET_INVALID,
-                       "a %s name must not be a path: no '/', '.' or '..'", what);
+                       "a %s name must not be a path: no '/', '\\', '.' or '..'", what);
     *name = trimmed;
     return DET_OK;
 }
