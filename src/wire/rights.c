@@ -300,6 +300,7 @@ static enum rights_answer admit_user(const struct route *row,
         break;
     case ROUTE_SUPERVISOR:
     case ROUTE_STAND_IN:
+    case ROUTE_CLOSING:
     case ROUTE_AGENT:
         break;
     }
