@@ -76,6 +76,7 @@ static void add_spaces(struct stage *stage)
     bed_play(bed, steps);
     bed_let(bed, "workspace", bed_get(bed, "w.workspace.id"));
     bed_let(bed, "project", bed_get(bed, "p.project.id"));
+    bed_let(bed, "key", "HUSH");
     bed_let(bed, "group", bed_get(bed, "g.group.groupId"));
     bed_let(bed, "token", bed_get(bed, "t.tokenId"));
     stage->access_token = bed_get(bed, "t.token");

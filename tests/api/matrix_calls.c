@@ -5,10 +5,11 @@
 
 #include "base/compiler.h"
 
+/* The second role does not exist. */
 #define ASSIGNED                                                                       \
-    "{'userRoleAssignments': [{'userId': 99999, 'roleAssignment': {'role': "           \
-    "{'roleId': "                                                                      \
-    "4}, 'scopeWorkspaceId': ${workspace}}}]}"
+    "{'userRoleAssignments': [{'userId': ${user}, 'roleAssignment': {'role': "         \
+    "{'roleId': 4}, 'scopeWorkspaceId': ${workspace}}}, {'userId': ${user}, "          \
+    "'roleAssignment': {'role': {'roleId': 77}, 'scopeWorkspaceId': ${workspace}}}]}"
 
 static void make_group(struct bed *bed)
 {
@@ -119,7 +120,7 @@ static const struct matrix_call calls[] = {
     {"get_quotas", .ok = 400},
     {"list_projects", "/api/v1/workspaces/0/projects", .show = "hush-project"},
     {"create_project", .ok = 400},
-    {"get_project_by_key", "/api/v1/projects/key/HUSH"},
+    {"get_project_by_key", "/api/v1/projects/key/${key}"},
     {"delete_project", "/api/v1/projects/${fresh}", .make = make_project},
     {"archive_project", .undo = "/api/v1/projects/${project}/unarchive"},
     {"move_project", .body = "{'destinationWorkspaceId': ${workspace}}"},
@@ -143,8 +144,6 @@ static const struct matrix_call calls[] = {
      .ok = 400},
     {"delete_experiment", .ok = 400},
     {"continue_experiment", .body = "{'id': ${experiment}}", .ok = 400},
-    {"activate_experiment", "/api/v1/experiments/${done.experiment}/activate",
-     .ok = 404},
     {"pause_experiment", "/api/v1/experiments/${done.experiment}/pause", .ok = 400},
     {"cancel_experiment", "/api/v1/experiments/${done.experiment}/cancel"},
     {"kill_experiment", "/api/v1/experiments/${done.experiment}/kill"},
@@ -212,8 +211,7 @@ static const struct matrix_call calls[] = {
     {"ack_preemption", .ok = -1},
     {"pend_preemption", .ok = -1},
     {"allocation_rendezvous",
-     "/api/v1/allocations/${allocation}/resources/${container}/rendezvous",
-     .ok = -1},
+     "/api/v1/allocations/${allocation}/resources/${container}/rendezvous", .ok = -1},
     {"allocation_all_gather", .ok = 400},
     {"create_generic_task", .body = "{'projectId': ${project}, 'config': 'x: 5'}",
      .ok = 400},

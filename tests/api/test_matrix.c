@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/matrix_bed.h"
 #include "tests/api/matrix_calls.h"
 #include "tests/support/matrix.h"
@@ -59,11 +60,13 @@ static struct reply make_call(struct bed *bed, const struct matrix_line *line,
 
 /* ---- what the answer means -------------------------------------------------------- */
 
-static bool is_hidden(const struct matrix_call *call, int status, const char *text)
+static bool is_hidden(const struct matrix_line *line, const struct matrix_call *call,
+                      int status, const char *text)
 {
-    if (call && call->hidden)
-        return status == call->hidden && strstr(text, "not found");
-    return status == 404 && strstr(text, "please check your permissions");
+    int hidden = call && call->hidden ? call->hidden : 404;
+
+    return line->object != ROUTE_OBJECT_none && status == hidden &&
+           strstr(text, "not found") && strstr(text, "'");
 }
 
 static bool is_as_allowed(const struct matrix_call *call, int status)
@@ -84,8 +87,8 @@ static int read_answer(struct bed *bed, const struct matrix_line *line,
                             : "";
 
     if (*error)
-        return is_hidden(call, 404, error) ? CELL_404 : CELL_403;
-    if (is_hidden(call, reply->status, reply->text))
+        return is_hidden(line, call, 404, error) ? CELL_404 : CELL_403;
+    if (is_hidden(line, call, reply->status, reply->text))
         return CELL_404;
     if (reply->status == 401)
         return CELL_401;
@@ -301,6 +304,115 @@ TEST(in_mode_rbac_the_master_does_what_the_matrix_says)
     matrix_read(&matrix);
     stage_set(&stage, bed, true);
     CHECK_EQ(check_mode(&stage, MATRIX_BASIC, MATRIX_RBAC), 0);
+}
+
+/* ---- what is hidden -------------------------------------------------------------- */
+
+/* What calls name, and something of the kind that does not exist. */
+static const char *const missing[][2] = {
+    {"workspace", "987654"},
+    {"project", "987654"},
+    {"experiment", "987654"},
+    {"trial", "987654"},
+    {"task", "987654.none"},
+    {"allocation", "987654.none.1"},
+    {"checkpoint", "98765432-9876-4876-9876-987654987654"},
+    {"fresh", "987654"},
+    {"key", "NONE"},
+    {"job", "none-job"},
+    {"doomed", "none-doomed"},
+    {"board", "none-board"},
+    {"ended_board", "none-ended"},
+    {"queue_id", "none-queued"},
+};
+
+static const char *replace(struct bed *bed, const char *text, const char *from,
+                           const char *to)
+{
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    const char *found;
+
+    while (*from && (found = strstr(text, from))) {
+        buf_add(&out, text, (size_t)(found - text));
+        buf_puts(&out, to);
+        text = found + strlen(from);
+    }
+    buf_puts(&out, text);
+    return arena_strdup(&bed->mem, out.data);
+}
+
+static void let_missing(struct bed *bed)
+{
+    struct json *done = json_new(&bed->mem, JSON_OBJECT);
+
+    for (size_t i = 0; i < ARRAY_LEN(missing); i++) {
+        bed_let(bed, missing[i][0], missing[i][1]);
+        json_set(&bed->mem, done, missing[i][0],
+                 json_new_str(&bed->mem, missing[i][1]));
+    }
+    bed_let_json(bed, "done", done);
+}
+
+/* The reply to a call about something hidden, with the names of something missing in it. */
+static const char *hidden_text(struct bed *bed, const struct reply *reply)
+{
+    static const char *const forms[] = {"'%s'", "\"id\":%s,"};
+    const char *text = reply->text;
+
+    for (size_t i = 0; i < ARRAY_LEN(missing); i++)
+        for (size_t k = 0; k < ARRAY_LEN(forms); k++) {
+            const char *from =
+                replace(bed, forms[k], "%s", bed_get(bed, missing[i][0]));
+            const char *to = replace(bed, forms[k], "%s", missing[i][1]);
+            const char *done =
+                bed_get(bed, arena_printf(&bed->mem, "done.%s", missing[i][0]));
+
+            text = replace(bed, text, from, to);
+            text = replace(bed, text, replace(bed, forms[k], "%s", done), to);
+        }
+    return text;
+}
+
+TEST(in_mode_rbac_what_is_hidden_looks_like_what_does_not_exist)
+{
+    enum { OUT = MATRIX_BASIC + 1 };
+    BED(bed, "security: {authz: {type: rbac}}\n");
+    struct stage stage;
+    struct column column;
+    struct reply replies[ARRAY_LEN(matrix.line)];
+    const char *texts[ARRAY_LEN(matrix.line)] = {0};
+    int wrong = 0;
+
+    matrix_read(&matrix);
+    stage_set(&stage, bed, true);
+    fill_column(&stage, OUT, &column);
+    CHECK_STR(matrix_columns[OUT], "rbac out");
+    for (int i = 0; i < matrix.count; i++) {
+        const struct matrix_line *line = &matrix.line[i];
+        const struct matrix_call *call = matrix_call_find(full_name(bed, line));
+
+        if (line->cell[OUT] != CELL_404)
+            continue;
+        make_fresh(&stage, line, call, CELL_404);
+        replies[i] = make_call(bed, line, call, column.header);
+        texts[i] = hidden_text(bed, &replies[i]);
+    }
+    let_missing(bed);
+    for (int i = 0; i < matrix.count; i++) {
+        const struct matrix_line *line = &matrix.line[i];
+        const char *name = full_name(bed, line);
+        struct reply reply;
+
+        if (!texts[i])
+            continue;
+        reply = make_call(bed, line, matrix_call_find(name), column.header);
+        if (reply.status == replies[i].status && !strcmp(reply.text, texts[i]))
+            continue;
+        print_error("%s: hidden %d %.150s, missing %d %.150s\n", name,
+                    replies[i].status, texts[i], reply.status, reply.text);
+        wrong++;
+    }
+    CHECK_EQ(wrong, 0);
 }
 
 TEST(every_way_to_call_is_for_a_line_of_the_matrix)

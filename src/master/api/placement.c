@@ -46,6 +46,9 @@ static det_status find_named(struct request *req, const char *config,
                        *workspace ? "project" : "workspace");
     st = store_workspace_named(req->db, workspace, &req->mem, &view, req->err);
     if (!st)
+        st = access_check_named(req, ROUTE_OBJECT_workspace, view.row.id, "workspace",
+                                workspace);
+    if (!st)
         st = store_project_named(req->db, view.row.id, project, &req->mem, ret_project,
                                  req->err);
     return st;
@@ -106,7 +109,9 @@ static det_status find_workspace(struct request *req, int64_t project_id,
     det_status st;
 
     if (project_id) {
-        st = store_project_get(req->db, project_id, &req->mem, &project, req->err);
+        st = access_check_id(req, ROUTE_OBJECT_project, project_id);
+        if (!st)
+            st = store_project_get(req->db, project_id, &req->mem, &project, req->err);
         if (!st)
             st = project_check_open(&project, req->err);
         *ret_id = st ? 0 : project.row.workspace_id;
@@ -116,6 +121,9 @@ static det_status find_workspace(struct request *req, int64_t project_id,
     if (!name || !*name)
         return DET_OK;
     st = store_workspace_named(req->db, name, &req->mem, &workspace, req->err);
+    if (!st)
+        st = access_check_named(req, ROUTE_OBJECT_workspace, workspace.row.id,
+                                "workspace", name);
     *ret_id = st ? 0 : workspace.row.id;
     return st;
 }

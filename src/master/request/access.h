@@ -29,6 +29,10 @@ det_status access_check_fields(struct request *req); /* after the body was read 
 /* For a `named` row: one object of the call. */
 det_status access_check(struct request *req, enum route_object kind, const char *name);
 det_status access_check_id(struct request *req, enum route_object kind, int64_t id);
+/* The same, for an object that the call named otherwise ("job" 'x').  Hidden, it gets the
+ * sentence of a name that does not exist, not one with its id. */
+det_status access_check_named(struct request *req, enum route_object kind, int64_t id,
+                              const char *what, const char *name);
 /* The same, for a call that does what another row does (one action on many objects). */
 det_status access_check_as(struct request *req, enum route_id row,
                            enum route_object kind, int64_t id);

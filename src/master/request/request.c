@@ -40,6 +40,21 @@ void request_free(struct request *req)
         gate_open(master->drained);
 }
 
+/* Mode rbac: what is hidden and what does not exist cannot be told apart, so every such sentence
+ * says that it may be either, as in Determined. */
+static const char *advise(struct request *req, det_status status, const char *text)
+{
+    static const char end[] = "not found";
+    size_t len = text ? strlen(text) : 0;
+    const char *longer;
+
+    if (status != DET_NOT_FOUND || !req->master->is_rbac || len < sizeof(end) - 1 ||
+        strcmp(text + len - (sizeof(end) - 1), end) != 0)
+        return text;
+    longer = arena_printf(&req->mem, "%s, please check your permissions.", text);
+    return longer ? longer : text;
+}
+
 static void finish_reply(struct request *req, det_status status, const char *text)
 {
     const char *type = req->content_type ? req->content_type : "application/json";
@@ -52,7 +67,7 @@ static void finish_reply(struct request *req, det_status status, const char *tex
     }
     if (status) {
         buf_clear(&req->out);
-        error_body_write(&req->out, status, text);
+        error_body_write(&req->out, status, advise(req, status, text));
         type = "application/json";
         req->header[0] = NULL;
     } else if (!req->out.len && !req->content_type) {

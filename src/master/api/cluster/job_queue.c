@@ -126,6 +126,7 @@ static det_status read_update(struct request *req, const struct json *update,
     const struct json *priority = json_find(update, "priority");
     const struct json *weight = json_find(update, "weight");
     const struct json *pool = json_find(update, "resource_pool");
+    const char *name = json_str(json_find(update, "job_id"), "");
     int actions = !json_is_null(priority) + !json_is_null(weight) + !json_is_null(pool);
     det_status st;
 
@@ -147,17 +148,16 @@ static det_status read_update(struct request *req, const struct json *update,
     if (!json_is_null(pool) && !has_pool(&req->master->core_config, json_str(pool, "")))
         return err_set(req->err, DET_INVALID, "there is no resource pool '%s'",
                        json_str(pool, ""));
-    st = store_queue_find(req->db, json_str(json_find(update, "job_id"), ""),
-                          &event->resources.experiment_id, &event->resources.job_id,
-                          req->err);
+    st = store_queue_find(req->db, name, &event->resources.experiment_id,
+                          &event->resources.job_id, req->err);
     if (st)
         return st;
     if (!event->resources.job_id)
-        return access_check_id(req, ROUTE_OBJECT_experiment,
-                               event->resources.experiment_id);
+        return access_check_named(req, ROUTE_OBJECT_experiment,
+                                  event->resources.experiment_id, "job", name);
     event->kind = EVENT_JOB_RESOURCES;
-    return access_check(req, ROUTE_OBJECT_task,
-                        json_str(json_find(update, "job_id"), ""));
+    st = access_check(req, ROUTE_OBJECT_task, name);
+    return st == DET_NOT_FOUND ? err_set(req->err, st, "job '%s' not found", name) : st;
 }
 
 static det_status next_update(struct request *req)

@@ -49,7 +49,7 @@ det_status api_get_project_by_key(struct request *req)
         return err_set(req->err, DET_NOT_FOUND, "project '%s' not found", req->arg[0]);
     st = store_project_by_key(req->db, key, &req->mem, &view, req->err);
     if (!st)
-        st = access_check_id(req, ROUTE_OBJECT_project, view.row.id);
+        st = access_check_named(req, ROUTE_OBJECT_project, view.row.id, "project", key);
     return st ? st : reply_view(req, &view);
 }
 
