@@ -215,3 +215,104 @@ TEST(addresses_come_through_trusted_proxies_only)
                   cases[i].address);
     }
 }
+
+/* ---- retention ------------------------------------------------------------------- */
+
+/* Time passes, and the master is started again: it cleans soon after a start. */
+static void pass_days(struct bed *bed, int days)
+{
+    bed->wall_offset_us += days * INT64_C(86400) * 1000000;
+    bed_restart(bed);
+    bed->user = bed_login(bed, "determined", "", 200); /* sessions end after a week */
+    bed->admin = bed_login(bed, "admin", "", 200);
+}
+
+static void rename_user(struct bed *bed, const char *name)
+{
+    struct step step = PATCH("name", "/api/v1/users/2", NULL, 200, NULL, ADMIN);
+
+    step.body = arena_printf(&bed->mem, "{'displayName': '%s'}", name);
+    (void)bed_step(bed, &step);
+}
+
+#define RENAMES(count)                                                                 \
+    GET("renames", "/api/v1/det/audit?action=patch_user", 200, "entries#" count,       \
+        ADMIN, true)
+
+TEST(old_entries_go_and_young_ones_stay)
+{
+    static const struct step three = RENAMES("3");
+    static const struct step two = RENAMES("2");
+    static const struct step one = RENAMES("1");
+    BED(bed, "retention_policy: {audit_retention_days: 10}\n");
+
+    rename_user(bed, "First");
+    pass_days(bed, 6);
+    rename_user(bed, "Second");
+    pass_days(bed, 3); /* none is old yet */
+    rename_user(bed, "Third");
+    (void)bed_step(bed, &three);
+    pass_days(bed, 2); /* the first is 11 days old, the second 5 */
+    (void)bed_step(bed, &two);
+    CHECK(count_of(entries_of(bed, "&action=login")) > 0);
+    pass_days(bed, 6);
+    (void)bed_step(bed, &one);
+}
+
+TEST(more_entries_than_one_step_removes_go_too)
+{
+    static const struct step many =
+        POST("try", "/api/v1/users", "{'user': {'username': 'x'}}", 403, NULL);
+    static const struct step gone = GET("gone", "/api/v1/det/audit?action=create_user",
+                                        200, "entries#0", ADMIN, true);
+    BED(bed, "retention_policy: {audit_retention_days: 1}\n");
+
+    for (int i = 0; i < 1100; i++)
+        (void)bed_step(bed, &many);
+    pass_days(bed, 2);
+    (void)bed_step(bed, &gone);
+}
+
+/* A log line goes in the same step, which shows that it was done. */
+TEST(entries_are_kept_for_ever_if_the_configuration_says_so)
+{
+    static const struct step gone = GET("gone", "/api/v1/trials/${share.trial}/logs",
+                                        200, "lines#0", .until = true);
+    static const struct step one = RENAMES("1");
+    BED(bed, "retention_policy: {audit_retention_days: -1, log_retention_days: 1}\n");
+    struct agent agent = {0};
+    struct share share;
+
+    agent_join(&agent, bed, "a1", 1);
+    (void)create(bed, config_single);
+    share = agent_run(&agent);
+    share_log(&share, "old");
+    share_exit(&share, "CLEAN", 0);
+    await_trial(bed, share.trial, "COMPLETED");
+    rename_user(bed, "First");
+    pass_days(bed, 4000);
+    (void)bed_step(bed, &gone);
+    (void)bed_step(bed, &one);
+}
+
+TEST(by_default_entries_are_kept_for_a_year)
+{
+    static const struct step one = RENAMES("1");
+    BED(bed, NULL);
+
+    rename_user(bed, "First");
+    pass_days(bed, 2);
+    rename_user(bed, "Second");
+    pass_days(bed, 364); /* the first is 366 days old, the second 364 */
+    (void)bed_step(bed, &one);
+}
+
+TEST(with_zero_days_the_next_cleaning_empties_it)
+{
+    static const struct step none = RENAMES("0");
+    BED(bed, "retention_policy: {audit_retention_days: 0}\n");
+
+    rename_user(bed, "First");
+    pass_days(bed, 0);
+    (void)bed_step(bed, &none);
+}

@@ -23,6 +23,12 @@ static inline void raw_set_small(int fd)
 /* A test program over TLS sets it: it puts TLS between the test and the connection `fd`, whose
  * number stays the same. */
 static void (*raw_wrap)(int fd);
+/* What it put there last: the connection itself, and the thread's end of the pair of sockets
+ * whose other end the test has. */
+static struct {
+    int connection;
+    int inner;
+} raw_wrapped;
 
 static inline int raw_connect(int fd, uint16_t port)
 {
@@ -32,6 +38,8 @@ static inline int raw_connect(int fd, uint16_t port)
 
     CHECK(fd >= 0);
     CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    raw_wrapped.connection = fd;
+    raw_wrapped.inner = -1;
     if (raw_wrap)
         raw_wrap(fd);
     return fd;

@@ -231,6 +231,13 @@ TEST(a_large_reply_has_its_length_and_every_byte)
  * A literal on purpose: the test must fail if somebody enlarges the rings. */
 enum { MOST_HELD = 160 << 10 };
 
+/* Over TLS one record of 16 KB more in the server, in the client and in the client's thread.
+ * The kernel's count is of encrypted bytes, which are a little more. */
+static size_t most_held(void)
+{
+    return MOST_HELD + (raw_wrap ? 48 << 10 : 0);
+}
+
 /* Until `count` is past a ring's size and stands still. */
 static void wait_until_still(const _Atomic size_t *count)
 {
@@ -284,8 +291,20 @@ struct four_sockets {
     int program;
 };
 
+/* Bytes between the test and the thread that speaks TLS for it. */
+static size_t in_pair(int end)
+{
+    int unread = 0;
+
+    if (raw_wrap)
+        CHECK_EQ(ioctl(end, FIONREAD, &unread), 0);
+    return (size_t)unread;
+}
+
 static struct four_sockets find_sockets(struct place *place, int client)
 {
+    if (raw_wrap)
+        client = raw_wrapped.connection;
     return (struct four_sockets){
         .client = client,
         .server = find_socket(port_of_end(client, false), true),
@@ -302,8 +321,6 @@ TEST(a_slow_reader_makes_the_program_wait)
     size_t passed_on;
     int fd;
 
-    if (raw_wrap) /* TLS makes other bytes of them, which cannot be counted */
-        return;
     place_open(&place);
     raw_set_small(place.up.listener);
     fd = raw_open_small(net_server_port(place.server));
@@ -312,11 +329,11 @@ TEST(a_slow_reader_makes_the_program_wait)
     wait_until_still(&place.up.sent);
 
     four = find_sockets(&place, fd);
-    passed_on = answer.len + in_kernel(four.server, four.client) +
+    passed_on = answer.len + in_pair(fd) + in_kernel(four.server, four.client) +
                 in_kernel(four.program, four.relay);
     CHECK(place.up.sent < UPSTREAM_LARGE);
     fprintf(stderr, "DOWN %zu %zu\n", place.up.sent, place.up.sent - passed_on);
-    CHECK(place.up.sent < passed_on + MOST_HELD);
+    CHECK(place.up.sent < passed_on + most_held());
     raw_read_all(fd, &answer);
     check_large(&answer);
     close(fd);
@@ -354,8 +371,6 @@ TEST(a_slow_program_makes_the_client_wait)
     size_t passed_on;
     char text[128];
 
-    if (raw_wrap) /* TLS makes other bytes of them, which cannot be counted */
-        return;
     place_open(&place);
     raw_set_small(place.up.listener);
     upload.fd = raw_open_small(net_server_port(place.server));
@@ -368,11 +383,11 @@ TEST(a_slow_program_makes_the_client_wait)
     wait_until_still(&upload.sent);
 
     four = find_sockets(&place, upload.fd);
-    passed_on =
-        in_kernel(four.client, four.server) + in_kernel(four.relay, four.program);
+    passed_on = in_pair(raw_wrapped.inner) + in_kernel(four.client, four.server) +
+                in_kernel(four.relay, four.program);
     CHECK(upload.sent < UPSTREAM_LARGE);
     fprintf(stderr, "UP %zu %zu\n", upload.sent, upload.sent - passed_on);
-    CHECK(upload.sent < passed_on + MOST_HELD);
+    CHECK(upload.sent < passed_on + most_held());
     upstream_go(&place.up);
     pthread_join(upload.thread, NULL);
     raw_read_all(upload.fd, &answer);

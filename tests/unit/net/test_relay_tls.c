@@ -120,6 +120,8 @@ static void wrap(int fd)
     w->inner = pair[1];
     CHECK(dup3(pair[0], fd, O_CLOEXEC) == fd);
     close(pair[0]);
+    raw_wrapped.connection = w->outer;
+    raw_wrapped.inner = w->inner;
     CHECK_EQ(pthread_create(&thread, NULL, pump, w), 0);
     pthread_detach(thread);
 }
