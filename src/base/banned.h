@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With _FORTIFY_SOURCE glibc makes macros of them for clang, which refuses to ban macros. */
+#undef sprintf
+#undef vsprintf
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atof
 
 #endif
