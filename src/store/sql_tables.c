@@ -34,6 +34,7 @@
     X(migrate_sql_table)                                                               \
     X(owner_sql_table)                                                                 \
     X(project_sql_table)                                                               \
+    X(project_table_sql_table)                                                         \
     X(proxy_sql_table)                                                                 \
     X(queue_sql_table)                                                                 \
     X(removal_sql_table)                                                               \
