@@ -21,6 +21,9 @@ export const maySomewhere = (permission, {owners} = {}) => may(permission, {owne
 export const whyNot = (isAllowed) => isAllowed ? null
     : session.permissions ? "Your roles do not allow this. An administrator of the workspace can give you another role." : "Only the owner or an administrator may do this.";
 
+// Whether there may be experiments and tasks that the user does not see.
+export const seesOnlySome = () => Boolean(session.permissions && !session.permissions.cluster.includes("VIEW_EXPERIMENT_METADATA"));
+
 const place = (one) => ({workspaceId: one.workspaceId, owners: [one.userId]});
 // What the user may do with an experiment (its trials and checkpoints, too), a task, a project.
 export const rightsOnExperiment = (one) => ({

@@ -5,7 +5,6 @@
 #include "tests/api/script.h"
 
 #define QUEUES "launch_error: false\n" /* without agents, things wait */
-#define MANY   "/api/v1/projects/2/experiments/"
 
 /* Project 2 with the experiments 1 and 2 of determined and 3 of admin, all paused; 4 is
  * elsewhere. */
@@ -29,7 +28,8 @@ static void fill_project(struct bed *bed)
 TEST(the_experiments_of_a_project_are_acted_on_together)
 {
     static const struct step steps[] = {
-        POST("activate", MANY "activate", "{'experimentIds': [1, 3, 4, 9]}", 200,
+        POST("activate", "/api/v1/projects/2/experiments/activate",
+             "{'experimentIds': [1, 3, 4, 9]}", 200,
              "results#4; results.0.id=1; results.0.error=; results.1.error~owner; "
              "results.2.error=experiment '4' not found; "
              "results.3.error=experiment '9' not found"),
@@ -37,24 +37,25 @@ TEST(the_experiments_of_a_project_are_acted_on_together)
             "experiment.state=STATE_QUEUED"),
         GET("three is not", "/api/v1/experiments/3", 200,
             "experiment.state=STATE_PAUSED"),
-        POST("pause by filter", MANY "pause", "{'filters': {}}", 200,
-             "results#1; results.0.id=1; results.0.error="),
-        POST("paused by filter", MANY "activate",
+        POST("pause by filter", "/api/v1/projects/2/experiments/pause",
+             "{'filters': {}}", 200, "results#1; results.0.id=1; results.0.error="),
+        POST("paused by filter", "/api/v1/projects/2/experiments/activate",
              "{'filters': {'excludedExperimentIds': [1, 3]}}", 200,
              "results#1; results.0.id=2; results.0.error="),
-        POST("cancel", MANY "cancel", "{'experimentIds': [2]}", 200,
-             "results.0.error="),
-        POST("kill", MANY "kill", "{'filters': {'userIds': [2]}}", 200,
-             "results.0.id=1; results.0.error="),
+        POST("cancel", "/api/v1/projects/2/experiments/cancel",
+             "{'experimentIds': [2]}", 200, "results.0.error="),
+        POST("kill", "/api/v1/projects/2/experiments/kill",
+             "{'filters': {'userIds': [2]}}", 200, "results.0.id=1; results.0.error="),
         GET("killed", "/api/v1/experiments/1", 200, "experiment.state=STATE_CANCELED",
             USER, true),
         GET("canceled", "/api/v1/experiments/2", 200, "experiment.state=STATE_CANCELED",
             USER, true),
         GET("another project", "/api/v1/experiments/4", 200,
             "experiment.state=STATE_PAUSED"),
-        POST("kill again", MANY "kill", "{'experimentIds': [1]}", 200,
-             "results.0.error="),
-        POST("pause an ended one", MANY "pause", "{'experimentIds': [1]}", 200,
+        POST("kill again", "/api/v1/projects/2/experiments/kill",
+             "{'experimentIds': [1]}", 200, "results.0.error="),
+        POST("pause an ended one", "/api/v1/projects/2/experiments/pause",
+             "{'experimentIds': [1]}", 200,
              "results.0.error=experiment in terminal state"),
         POST("any project", "/api/v1/projects/-1/experiments/kill",
              "{'experimentIds': [4, 3]}", 200,
@@ -63,8 +64,8 @@ TEST(the_experiments_of_a_project_are_acted_on_together)
              "{'experimentIds': [3]}", 200, "results.0.error=", ADMIN),
         POST("no such project", "/api/v1/projects/x/experiments/kill",
              "{'experimentIds': [3]}", 400, NULL),
-        POST("odd states", MANY "kill", "{'filters': {'states': ['ODD']}}", 400,
-             "error.error~ODD"),
+        POST("odd states", "/api/v1/projects/2/experiments/kill",
+             "{'filters': {'states': ['ODD']}}", 400, "error.error~ODD"),
         END_STEPS};
     BED(bed, QUEUES);
 
@@ -75,27 +76,32 @@ TEST(the_experiments_of_a_project_are_acted_on_together)
 TEST(the_ended_experiments_of_a_project_are_archived_and_deleted_together)
 {
     static const struct step steps[] = {
-        POST("kill", MANY "kill", "{'experimentIds': [1, 2]}", 200, NULL),
+        POST("kill", "/api/v1/projects/2/experiments/kill", "{'experimentIds': [1, 2]}",
+             200, NULL),
         GET("killed", "/api/v1/det/experiments?states=CANCELED", 200, "total=2", USER,
             true),
-        POST("archive", MANY "archive", "{'experimentIds': [1, 3]}", 200,
+        POST("archive", "/api/v1/projects/2/experiments/archive",
+             "{'experimentIds': [1, 3]}", 200,
              "results.0.error=; results.1.error~owner"),
-        POST("too early", MANY "archive", "{'experimentIds': [3]}", 200,
+        POST("too early", "/api/v1/projects/2/experiments/archive",
+             "{'experimentIds': [3]}", 200,
              "results.0.error=Experiment is not in terminal state.", ADMIN),
-        POST("the rest", MANY "archive", "{'filters': {}}", 200,
-             "results#1; results.0.id=2; results.0.error="),
-        POST("archived ones cannot be killed", MANY "kill", "{'experimentIds': [1]}",
-             200, "results.0.error=experiment '1' not found"),
-        POST("nor moved", MANY "move",
+        POST("the rest", "/api/v1/projects/2/experiments/archive", "{'filters': {}}",
+             200, "results#1; results.0.id=2; results.0.error="),
+        POST("archived ones cannot be killed", "/api/v1/projects/2/experiments/kill",
+             "{'experimentIds': [1]}", 200, "results.0.error=experiment '1' not found"),
+        POST("nor moved", "/api/v1/projects/2/experiments/move",
              "{'experimentIds': [1], 'destinationProjectId': 1}", 200,
              "results.0.error~archived"),
-        POST("unarchive", MANY "unarchive", "{'filters': {}}", 200,
-             "results#2; results.0.error=; results.1.error="),
-        PUT("logs", MANY "retain_logs", "{'experimentIds': [1, 3], 'numDays': 5}", 200,
+        POST("unarchive", "/api/v1/projects/2/experiments/unarchive", "{'filters': {}}",
+             200, "results#2; results.0.error=; results.1.error="),
+        PUT("logs", "/api/v1/projects/2/experiments/retain_logs",
+            "{'experimentIds': [1, 3], 'numDays': 5}", 200,
             "results.0.error=; results.1.error~owner"),
-        PUT("odd days", MANY "retain_logs", "{'experimentIds': [1], 'numDays': -2}",
-            400, "error.error~numDays"),
-        PUT("no days", MANY "retain_logs", "{'experimentIds': [1]}", 400, NULL),
+        PUT("odd days", "/api/v1/projects/2/experiments/retain_logs",
+            "{'experimentIds': [1], 'numDays': -2}", 400, "error.error~numDays"),
+        PUT("no days", "/api/v1/projects/2/experiments/retain_logs",
+            "{'experimentIds': [1]}", 400, NULL),
         GET("kept", "/api/v1/experiments/1", 200, "experiment.id=1"),
         END_STEPS};
     static const struct step after[] = {
@@ -109,7 +115,7 @@ TEST(the_ended_experiments_of_a_project_are_archived_and_deleted_together)
 
     fill_project(bed);
     bed_play(bed, steps);
-    reply = bed_call(bed, USER, NET_DELETE, MANY "delete",
+    reply = bed_call(bed, USER, NET_DELETE, "/api/v1/projects/2/experiments/delete",
                      "{\"experimentIds\": [1, 2, 3]}");
     CHECK_EQ(reply.status, 200);
     CHECK_STR(json_str(json_at(reply.json, "results.0.error"), NULL), "");

@@ -98,7 +98,7 @@ class Roles(BrowserTest):
         self.allow("404")
         for label, what in (("workspace", "workspace"), ("project", "project"), ("experiment", "experiment"), ("trial", "trial"), ("task", "task")):
             page.goto(bed.url + "/det" + pages[label])
-            expect(page.get_by_role("alert")).to_contain_text(what)
+            expect(page.get_by_role("alert")).to_contain_text(what, ignore_case=True)
             expect(page.get_by_role("alert")).to_contain_text("Not found")
 
     def test_a_viewer_is_offered_nothing_that_changes(self):

@@ -8,7 +8,7 @@ import {get, post} from "../api.js";
 import {fill, h, throttle} from "../dom.js";
 import {ago, number, plural, slotsOf, time} from "../format.js";
 import {link} from "../router.js";
-import {may} from "../rights.js";
+import {may, seesOnlySome} from "../rights.js";
 import {dataTable} from "../table.js";
 import {badge, chip, confirm, empty, menu, progressBar, select, toast, toastError} from "../widgets.js";
 
@@ -214,7 +214,7 @@ export async function page({root, title, live, signal, onLeave}) {
     const poolPlace = h("div", {class: "cards"});
     const agentPlace = h("div", {class: "cards"});
     const noAgents = empty("No agents yet. ", h("code", "det serve"), " starts one together with the master; ", h("code", "det agent run -m URL"), " adds another machine.");
-    const noJobs = empty("Nothing is running or waiting.");
+    const noJobs = empty(seesOnlySome() ? "Nothing that you may see is running or waiting." : "Nothing is running or waiting.");
     let pools = [];
     let columnsFor = "";
     const table = dataTable({label: "Queue", columns: [], key: (job) => job.jobId, href: jobAddress});

@@ -4,7 +4,7 @@ import {get} from "../api.js";
 import {fill, h, throttle} from "../dom.js";
 import {ago, isOver, number, percent, plural, slotsOf, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
-import {maySomewhere} from "../rights.js";
+import {maySomewhere, seesOnlySome} from "../rights.js";
 import {mayChange, session} from "../session.js";
 import {dataTable} from "../table.js";
 import {badge, copyButton, empty, progressBar, toastError} from "../widgets.js";
@@ -55,7 +55,7 @@ function jobRow(job) {
 
 function drawRunning(node, jobs, total) {
     fill(node, h("h2", "Running and waiting", total > 0 && h("span", {class: "count"}, number(total))),
-        jobs.length ? h("ul", {class: "plain"}, jobs.map(jobRow)) : h("p", {class: "dim"}, "Nothing is running or waiting."),
+        jobs.length ? h("ul", {class: "plain"}, jobs.map(jobRow)) : h("p", {class: "dim"}, seesOnlySome() ? "Nothing that you may see is running or waiting." : "Nothing is running or waiting."),
         total > jobs.length && h("p", link("/cluster", {}, `Show all ${number(total)}`)));
 }
 

@@ -13,7 +13,7 @@ import {checkMenu} from "../check_menu.js";
 import {debounce, fill, h} from "../dom.js";
 import {bytes, duration, number, plural, time} from "../format.js";
 import {go, link, setQuery} from "../router.js";
-import {may, maySomewhere} from "../rights.js";
+import {may, maySomewhere, seesOnlySome} from "../rights.js";
 import {chooseProject} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, errorSentence, field, menu, progressBar, toast, toastError} from "../widgets.js";
@@ -263,7 +263,7 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
     function nothing() {
         if (reply.total) return null;
         if (!reply.all && none) return none();
-        if (!reply.all) return empty(h("p", "There are no experiments yet."), maySomewhere("CREATE_EXPERIMENT") && h("p", "Create one: ", h("code", "det experiment create config.yaml .")));
+        if (!reply.all) return empty(h("p", seesOnlySome() ? "There are no experiments that you may see yet." : "There are no experiments yet."), maySomewhere("CREATE_EXPERIMENT") && h("p", "Create one: ", h("code", "det experiment create config.yaml .")));
         if (!isFiltered(view)) return empty(h("p", view.archived === "yes" ? "No experiment is archived." : "All experiments are archived."),
             button("Show all", () => change({archived: "both"})));
         return empty(h("p", "No experiments match."), button("Clear filters", clearFilters));

@@ -6,7 +6,7 @@
 import {get, post} from "../api.js";
 import {debounce, fill, h, throttle} from "../dom.js";
 import {ago, isOver, number, plural, stateName, time, took} from "../format.js";
-import {mayControlTask, maySomewhere, whyNot} from "../rights.js";
+import {mayControlTask, maySomewhere, seesOnlySome, whyNot} from "../rights.js";
 import {link, setQuery} from "../router.js";
 import {dataTable} from "../table.js";
 import {badge, button, confirm, empty, select, toast, toastError} from "../widgets.js";
@@ -117,7 +117,7 @@ export async function page({root, query, title, live, onLeave, signal}) {
         table.rows(rows);
         if (rows.length) fill(place, table.node);
         else if (all.length) fill(place, empty(h("p", "No tasks match.")));
-        else fill(place, empty(h("p", chosen.ended ? "No tasks yet." : "No tasks are running or waiting. “Show ended” lists the others."), maySomewhere("CREATE_NSC") && h("pre", h("code", HELP))));
+        else fill(place, empty(h("p", chosen.ended ? "No tasks yet." : `No tasks ${seesOnlySome() ? "that you may see " : ""}are running or waiting. “Show ended” lists the others.`), maySomewhere("CREATE_NSC") && h("pre", h("code", HELP))));
     }
     const refresh = throttle(async () => {
         all = await readTasks(Boolean(chosen.ended), signal);

@@ -66,7 +66,7 @@ function settingsView(state, changed) {
             h("p", {class: "dim"}, "Used by everything in this workspace whose configuration does not say otherwise."),
             facts([["Pool with slots", workspace.defaultComputePool || "the cluster's default"], ["Pool without slots", workspace.defaultAuxPool || "the cluster's default"],
                 ["Checkpoint storage", storage ? h("code", JSON.stringify(storage)) : "the cluster's"], ["Unix user of tasks", taskUser(workspace.agentUserGroup) || "each user's own"]]),
-            h("p", {class: "dim"}, "Storage and Unix user are set with ", h("code", `det workspace edit '${workspace.name}' …`), "."));
+            may("UPDATE_WORKSPACE", {workspaceId: workspace.id, owners: [workspace.userId]}) && h("p", {class: "dim"}, "Storage and Unix user are set with ", h("code", `det workspace edit '${workspace.name}' …`), "."));
     }
     return {node, draw};
 }

@@ -15,8 +15,18 @@
 
 enum { OBJECT_MEMORY = 64 << 10 }; /* of one lookup: a stream makes many */
 
+/* In mode rbac an object that the caller may not see and one that does not exist get the same
+ * answer. */
+static det_status hide(struct request *req, enum route_object kind, const char *name)
+{
+    return err_set(req->err, DET_NOT_FOUND,
+                   "%s '%s' not found, please check your permissions",
+                   route_object_names[kind], name);
+}
+
 static det_status refuse(struct request *req, const struct route *row,
-                         enum rights_answer answer, const char *name)
+                         enum rights_answer answer, enum route_object kind,
+                         const char *name)
 {
     switch (answer) {
     case RIGHTS_ALLOWED:
@@ -26,8 +36,7 @@ static det_status refuse(struct request *req, const struct route *row,
     case RIGHTS_FORBIDDEN:
         return err_set(req->err, DET_FORBIDDEN, "%s", rights_reason(row, &req->caller));
     case RIGHTS_HIDDEN:
-        return err_set(req->err, DET_NOT_FOUND,
-                       "'%s' not found, please check your permissions.", name);
+        return hide(req, kind, name);
     }
     return err_default(req->err, DET_FORBIDDEN);
 }
@@ -74,15 +83,19 @@ static det_status check_object(struct request *req, const struct route *row,
     if (answer == RIGHTS_ALLOWED && lacks_grants(req, row))
         answer = RIGHTS_FORBIDDEN;
     if (answer != RIGHTS_ALLOWED)
-        return refuse(req, row, answer, name);
+        return refuse(req, row, answer, kind, name);
     if (is_run(&req->caller) && is_own_part(&req->caller, kind, name))
         return DET_OK;
     if (!rights_need_owner(row, &req->caller) && !is_run(&req->caller))
         return DET_OK;
     st = store_owner_find(req->db, kind, name, &mem, &object, req->err);
     if (st == DET_NOT_FOUND && row->task != ROUTE_TASK_AS_USER && is_run(&req->caller))
-        return refuse(req, row, RIGHTS_FORBIDDEN, name); /* tells a task nothing */
-    return st ? st : refuse(req, row, rights_decide(row, &req->caller, &object), name);
+        return refuse(req, row, RIGHTS_FORBIDDEN, kind,
+                      name); /* tells a task nothing */
+    if (st == DET_NOT_FOUND && req->caller.grants)
+        return hide(req, kind, name);
+    return st ? st
+              : refuse(req, row, rights_decide(row, &req->caller, &object), kind, name);
 }
 
 det_status access_check_call(struct request *req)
@@ -93,10 +106,11 @@ det_status access_check_call(struct request *req)
     switch (row->object) {
     case ROUTE_OBJECT_none:
         req->is_access_open = true;
-        return refuse(req, row, rights_decide(row, &req->caller, &nothing), "");
+        return refuse(req, row, rights_decide(row, &req->caller, &nothing),
+                      ROUTE_OBJECT_none, "");
     case ROUTE_OBJECT_list:
     case ROUTE_OBJECT_named:
-        return refuse(req, row, rights_admit(row, &req->caller), "");
+        return refuse(req, row, rights_admit(row, &req->caller), ROUTE_OBJECT_none, "");
     case ROUTE_OBJECT_user:
     case ROUTE_OBJECT_experiment:
     case ROUTE_OBJECT_trial:
@@ -129,7 +143,8 @@ det_status access_check_fields(struct request *req)
         row.who = rule->who;
         row.permission = rule->permission;
         st = row.object == ROUTE_OBJECT_none
-                 ? refuse(req, &row, rights_decide(&row, &req->caller, &nothing), "")
+                 ? refuse(req, &row, rights_decide(&row, &req->caller, &nothing),
+                          ROUTE_OBJECT_none, "")
                  : check_object(req, &row, row.object, req->arg[0]);
     }
     return st;
