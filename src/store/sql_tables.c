@@ -28,6 +28,7 @@
     X(mark_sql_table)                                                                  \
     X(metric_add_sql_table)                                                            \
     X(metric_compact_sql_table)                                                        \
+    X(local_number_sql_table)                                                          \
     X(metric_names_sql_table)                                                          \
     X(metric_rows_sql_table)                                                           \
     X(metric_summary_sql_table)                                                        \

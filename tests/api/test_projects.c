@@ -195,14 +195,15 @@ TEST(a_project_has_columns_ranges_and_values_of_metadata)
             "columns.35.column=hp.net.depth; columns.36.column=hp.net.wide; "
             "columns.36.type=COLUMN_TYPE_UNSPECIFIED; columns#37"),
         GET("runs", "/api/v1/projects/1/columns?tableType=TABLE_TYPE_RUN", 200,
-            "columns.0.location=LOCATION_TYPE_RUN; columns.23.column=archived; "
-            "columns.24.column=mine.speed.last; "
-            "columns.38.location=LOCATION_TYPE_RUN_HYPERPARAMETERS; "
-            "columns.41.column=metadata.deep.n; "
-            "columns.41.location=LOCATION_TYPE_RUN_METADATA; "
-            "columns.41.type=COLUMN_TYPE_NUMBER; columns.42.column=metadata.site; "
-            "columns.42.type=COLUMN_TYPE_TEXT; columns.43.column=metadata.tags; "
-            "columns.43.type=COLUMN_TYPE_ARRAY; columns#44"),
+            "columns.0.location=LOCATION_TYPE_RUN; columns.23.column=localId; "
+            "columns.24.column=archived; "
+            "columns.25.column=mine.speed.last; "
+            "columns.39.location=LOCATION_TYPE_RUN_HYPERPARAMETERS; "
+            "columns.42.column=metadata.deep.n; "
+            "columns.42.location=LOCATION_TYPE_RUN_METADATA; "
+            "columns.42.type=COLUMN_TYPE_NUMBER; columns.43.column=metadata.site; "
+            "columns.43.type=COLUMN_TYPE_TEXT; columns.44.column=metadata.tags; "
+            "columns.44.type=COLUMN_TYPE_ARRAY; columns#45"),
         GET("odd", "/api/v1/projects/1/columns?tableType=X", 400,
             "error.error~TABLE_TYPE_RUN"),
         GET("none", "/api/v1/projects/9/columns", 404, NULL),
@@ -229,12 +230,54 @@ TEST(a_project_has_columns_ranges_and_values_of_metadata)
     bed_play(bed, steps);
 }
 
+/* ---- the numbers of trials ------------------------------------------------------- */
+
+TEST(trials_are_numbered_in_their_project)
+{
+    static const struct step steps[] = {
+        POST("ws", "/api/v1/workspaces", "{'name': 'w'}", 200, NULL),
+        POST("p", "/api/v1/workspaces/2/projects", "{'name': 'p', 'key': 'dig'}", 200,
+             NULL),
+        POST("one", "/api/v1/experiments", "{'config': $[single], 'projectId': 2}", 200,
+             NULL),
+        POST("two", "/api/v1/experiments", "{'config': $[single], 'projectId': 2}", 200,
+             NULL),
+        POST("three", "/api/v1/experiments", "{'config': $[single]}", 200, NULL),
+        GET("first", "/api/v1/trials/1", 200, "trial.localId=DIG-1"),
+        GET("second", "/api/v1/experiments/2/trials", 200, "trials.0.localId=DIG-2"),
+        GET("elsewhere", "/api/v1/trials/3", 200, "trial.localId=UNCAT-1"),
+        POST("move", "/api/v1/experiments/2/move", "{'destinationProjectId': 1}", 200,
+             NULL),
+        GET("a new number", "/api/v1/trials/2", 200, "trial.localId=UNCAT-2"),
+        POST("nowhere else", "/api/v1/experiments/2/move",
+             "{'destinationProjectId': 1}", 200, NULL),
+        GET("the same number", "/api/v1/trials/2", 200, "trial.localId=UNCAT-2"),
+        POST("back", "/api/v1/experiments/2/move", "{'destinationProjectId': 2}", 200,
+             NULL),
+        GET("never the old one", "/api/v1/trials/2", 200, "trial.localId=DIG-3"),
+        PATCH("another key", "/api/v1/projects/2", "{'key': 'num'}", 200, NULL),
+        GET("follows", "/api/v1/trials/2", 200, "trial.localId=NUM-3"),
+        PUT("unmanaged", "/api/v1/experiments/by-external-id/x",
+            "{'createExperimentRequest': {'config': $[single], 'unmanaged': true}, "
+            "'externalExperimentId': 'x'}",
+            200, NULL),
+        POST("its trial", "/api/v1/trials",
+             "{'experimentId': ${unmanaged.experiment.id}, 'unmanaged': true}", 200,
+             NULL),
+        GET("is numbered, too", "/api/v1/trials/${its trial.trial.id}", 200,
+            "trial.localId=UNCAT-3"),
+        END_STEPS};
+    BED(bed, QUEUES);
+
+    bed_play(bed, steps);
+}
+
 TEST(an_empty_project_has_only_the_fixed_columns)
 {
     static const struct step steps[] = {
         GET("columns", "/api/v1/projects/1/columns", 200, "columns#20"),
         GET("runs", "/api/v1/projects/1/columns?tableType=TABLE_TYPE_RUN", 200,
-            "columns#24"),
+            "columns#25"),
         GET("ranges", "/api/v1/projects/1/experiments/metric-ranges", 200, "ranges#0"),
         END_STEPS};
     BED(bed, NULL);

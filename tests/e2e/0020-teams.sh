@@ -128,6 +128,10 @@ fails 3 'but none on the cluster' det rbac assign-role Viewer --username-to-assi
 ok 'she sees who may what' det rbac who-may 1
 says 'Viewer through group viewers'
 says 'WorkspaceAdmin'
+ok 'and who has a role there' det workspace list-members Uncategorized --csv
+says_line 'user,anna,WorkspaceAdmin'
+says_line 'group,viewers,Viewer'
+says_line 'user,berta,Editor'
 ok 'in a few words' det workspace access Uncategorized
 says_line 'anna   yes   yes     yes    yes      yes     yes       yes        yes    WorkspaceAdmin, Viewer through group viewers'
 says_line 'berta  yes   yes     yes    yes      yes     yes       -          -      Viewer through group viewers, Editor'

@@ -129,7 +129,7 @@ function head(state, tab) {
         h("div", {class: "head"},
             h("div",
                 h("p", {class: "crumb"}, link(`/experiments/${experimentId}`, {}, `Experiment ${experimentId}`), h("span", {class: "dim", title: longTitle(name)}, ` · ${name}`)),
-                h("div", {class: "bar"}, h("h1", `Trial ${id}`), parts.badge)),
+                h("div", {class: "bar"}, h("h1", `Trial ${id}`), state.trial.localId && h("span", {class: "chip mono", title: "The trial’s number in its project"}, state.trial.localId), parts.badge)),
             parts.actions),
         shortHparams(state.trial), parts.tiles, parts.tabs);
     const update = () => {

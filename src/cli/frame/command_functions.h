@@ -155,6 +155,7 @@ RUN(rbac_assign_role);
 RUN(rbac_unassign_role);
 RUN(rbac_who_may);
 RUN(workspace_access);
+RUN(workspace_list_members);
 /* people/token.c */
 RUN(token_create);
 RUN(token_list);

@@ -336,6 +336,11 @@ const struct cli_command cli_commands[] = {
     COMMAND("workspace", "list-pools", "NAME", run_workspace_list_pools,
             CLI_CALLS | CLI_LISTS, "List the resource pools that a workspace may use"),
 
+    COMMAND("workspace", "list-members", "NAME", run_workspace_list_members,
+            CLI_CALLS | CLI_LISTS, "List users and groups with a role in a workspace",
+            .help = "Only roles that are assigned in this workspace; 'det workspace "
+                    "access' also shows roles on the cluster, owners and members of "
+                    "groups."),
     COMMAND("workspace", "access", "NAME", run_workspace_access, CLI_CALLS | CLI_LISTS,
             "List who may do what in a workspace, and why",
             .help =

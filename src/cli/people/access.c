@@ -71,6 +71,57 @@ static const char *joined_permissions(struct cli *cli, const struct json *list)
     return copy ? copy : "";
 }
 
+/* ---- members ---------------------------------------------------------------------- */
+
+static const char *name_of(const struct json *list, const char *id_key, int64_t id,
+                           const char *name_key)
+{
+    json_each(one, list)
+        if (json_i64(json_get(one, id_key), 0) == id)
+            return json_str(json_get(one, name_key), "");
+    return "";
+}
+
+static void add_members(struct table *table, const struct json *reply,
+                        const struct json *found)
+{
+    const char *role = json_str(json_path(found, "role.name"), "");
+
+    json_each(one, json_get(found, "userRoleAssignments")) {
+        table_add(table, "user");
+        table_add(table, name_of(json_get(reply, "usersAssignedDirectly"), "id",
+                                 json_i64(json_get(one, "userId"), 0), "username"));
+        table_add(table, role);
+    }
+    json_each(one, json_get(found, "groupRoleAssignments")) {
+        table_add(table, "group");
+        table_add(table, name_of(json_get(reply, "groups"), "groupId",
+                                 json_i64(json_get(one, "groupId"), 0), "name"));
+        table_add(table, role);
+    }
+}
+
+det_status run_workspace_list_members(struct cli *cli, const struct cli_invocation *in)
+{
+    static const struct table_column columns[] = {
+        {"KIND", TABLE_LEFT}, {"NAME", TABLE_FLEX}, {"ROLE", TABLE_LEFT}, {0}};
+    struct json *reply;
+    struct table table;
+    int64_t id;
+    det_status st = people_find_workspace(cli, in->args[0], &id);
+
+    if (!st)
+        st = cli_get(cli, &reply, "/api/v1/roles/workspace/%" PRId64, id);
+    if (st)
+        return st;
+    if (in->format == CLI_JSON)
+        return cli_print_json(cli, reply);
+    table_init(&table, &cli->mem, columns);
+    json_each(found, json_get(reply, "assignments"))
+        add_members(&table, reply, found);
+    return cli_print_table(cli, &table);
+}
+
 /* ---- every permission ------------------------------------------------------------- */
 
 det_status run_rbac_who_may(struct cli *cli, const struct cli_invocation *in)

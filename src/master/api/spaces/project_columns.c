@@ -82,6 +82,7 @@ static const struct fixed_column run_columns[] = {
     {"experimentName", TEXT, "Experiment name"},
     {"isExpMultitrial", ANY, "Part of a search"},
     {"parentArchived", ANY, "Project archived"},
+    {"localId", TEXT, "ID in the project"},
     {"archived", ANY, "Archived"},
     {0},
 };
