@@ -30,7 +30,7 @@ const ROUTES = [
     ["/cli-login", "cli_login"],
     ["/device", "device"],
     ["/workspaces", "workspaces"],
-    ["/workspaces/:id/:tab?", "workspace", {"": "", projects: "", settings: ""}],
+    ["/workspaces/:id/:tab?", "workspace", {"": "", projects: "", access: "../admin/access", settings: ""}],
     ["/projects/:id/:tab?", "project", {"": "experiments", experiments: "experiments", notes: "project_notes"}],
     ["/experiments", "experiments"],
     ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", trials: "experiment_tables", search: "experiment_search",

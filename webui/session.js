@@ -4,7 +4,8 @@
 import {get, post} from "./api.js";
 import {startChangesAt} from "./change_stream.js";
 
-export const session = {user: null, master: null, mayAdminister: false}; // from /api/v1/master
+// From /api/v1/master.  permissions: {cluster: [names], workspaces: {id: [names]}} in mode rbac, else null (rights.js).
+export const session = {user: null, master: null, mayAdminister: false, permissions: null};
 
 // False in `det ui`, which is read-only.  Controls that change or start something have the class "changes", or are left
 // out.
@@ -24,6 +25,7 @@ export async function resumeSession() {
     session.master = await get("/api/v1/master"); // also says who we are; anonymous is not an error here
     session.user = session.master.user ?? null;
     session.mayAdminister = session.master.mayAdminister ?? false;
+    session.permissions = session.master.permissions ?? null;
     startChangesAt(session.master.changesAt);
     document.documentElement.toggleAttribute("data-read-only", !mayChange());
     if (session.user) return true;
@@ -38,9 +40,9 @@ export async function resumeSession() {
 }
 
 export async function signIn(username, password) {
-    const {user, mayAdminister} = await post("/api/v1/auth/login", {username, password});
+    const {user, mayAdminister, permissions} = await post("/api/v1/auth/login", {username, password});
     localStorage.removeItem(SIGNED_OUT);
-    Object.assign(session, {user, mayAdminister});
+    Object.assign(session, {user, mayAdminister, permissions: permissions ?? null});
 }
 
 export async function signOut() {

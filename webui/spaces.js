@@ -5,12 +5,10 @@ import {del, get, patch, post} from "./api.js";
 import {h} from "./dom.js";
 import {plural} from "./format.js";
 import {go, link} from "./router.js";
-import {session} from "./session.js";
+import {may, whyNot} from "./rights.js";
 import {button, confirm, dialog, field, select, toast, toastError} from "./widgets.js";
 
 export const NAME_MOST = 80;
-// Whether the user may change it, as far as the page knows: with roles (mode rbac) the master decides.
-export const mayEdit = (...owners) => session.master?.rbacEnabled || session.mayAdminister || owners.includes(session.user?.id);
 
 // "Workspaces / Vision / digits": links to what is above; the last entry is the page itself.
 export const crumbs = (...parts) => h("nav", {class: "crumbs", "aria-label": "Path"}, h("ol", parts.map(([address, text]) => h("li", address ? link(address, {}, text) : text))));
@@ -51,11 +49,13 @@ export async function createProject(workspace) {
     go(`/projects/${project.id}`);
 }
 
-// Renames, archives and deletes.  `kind` is "workspace" or "project"; `changed` draws the page again; `left` is the
-// address to go to when it is deleted.
-export function actionsOf(kind, space, {may, changed, left, edit}) {
+// Renames, archives and deletes.  `kind` is "workspace" or "project"; `owners` may change it in mode basic; `changed`
+// draws the page again; `left` is the address to go to when it is deleted.
+export function actionsOf(kind, space, {owners, changed, left, edit}) {
     const address = `/api/v1/${kind}s/${space.id}`;
-    const why = may ? null : "Only its owner or an administrator may do this";
+    const place = {workspaceId: kind === "workspace" ? space.id : space.workspaceId, owners};
+    const mayEdit = may(`UPDATE_${kind.toUpperCase()}`, place);
+    const mayDelete = may(`DELETE_${kind.toUpperCase()}`, place);
     const verb = space.archived ? "unarchive" : "archive";
     const remove = async () => {
         const what = kind === "workspace" ? `its ${plural(space.numProjects, "project")} and ${plural(space.numExperiments, "experiment")}` : `its ${plural(space.numExperiments, "experiment")}`;
@@ -65,12 +65,12 @@ export function actionsOf(kind, space, {may, changed, left, edit}) {
         go(left);
     };
     return [
-        ["Edit …", doing(edit), {disabled: !may || space.archived, title: why}],
+        ["Edit …", doing(edit), {disabled: !mayEdit || space.archived, title: whyNot(mayEdit)}],
         [space.archived ? "Unarchive" : "Archive", doing(async () => {
             await post(`${address}/${verb}`);
             await changed();
-        }), {disabled: !may, title: why}],
-        ["Delete …", doing(remove), {disabled: !may, kind: "danger", title: why}],
+        }), {disabled: !mayEdit, title: whyNot(mayEdit)}],
+        ["Delete …", doing(remove), {disabled: !mayDelete, kind: "danger", title: whyNot(mayDelete)}],
     ];
 }
 
@@ -84,7 +84,7 @@ export async function editProject(project) {
 // Asks for a project that takes experiments; undefined if the user gives up.
 export async function chooseProject(title, options) {
     const {projects} = await get("/api/v1/workspaces/0/projects", {sortBy: "SORT_BY_NAME"}, options);
-    const open = projects.filter((one) => !one.archived && one.state === "WORKSPACE_STATE_UNSPECIFIED");
+    const open = projects.filter((one) => !one.archived && one.state === "WORKSPACE_STATE_UNSPECIFIED" && may("CREATE_EXPERIMENT", {workspaceId: one.workspaceId}));
     let chosen = String(open[0]?.id);
     const list = select(open.map((one) => [String(one.id), `${one.workspaceName} / ${one.name}`]), chosen, (value) => chosen = value, {autofocus: true});
     const id = await dialog(title, (close) => h("form", {onsubmit: (event) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tensorboard.js - "Open in TensorBoard", from any page.
 //
-//   await openTensorBoard({experimentIds: [1, 2], trialIds: [7]})
+//   await openTensorBoard({experimentIds: [1, 2], trialIds: [7], workspaceId: 1})
 //
 // Opens a running TensorBoard of the same experiments and trials, or starts one.  A browser opens a new tab only during a
 // click, so the tab is opened at once with the TensorBoard's address; there the master shows "starting" and reloads until
@@ -17,12 +17,12 @@ const POLL_MS = 500;
 
 const sameIds = (a, b) => [...new Set(a || [])].sort().join() === [...new Set(b || [])].sort().join();
 
-async function findOrStart(experimentIds, trialIds) {
+async function findOrStart(experimentIds, trialIds, workspaceId) {
     const {tensorboards} = await get("/api/v1/tensorboards");
     const old = tensorboards.find((one) => sameIds(one.experimentIds, experimentIds) && sameIds(one.trialIds, trialIds) &&
         !["TERMINATING", "TERMINATED"].includes(stateName(one.state)));
     if (old) return old;
-    return (await post("/api/v1/tensorboards", {experimentIds, trialIds})).tensorboard;
+    return (await post("/api/v1/tensorboards", {experimentIds, trialIds, workspaceId})).tensorboard;
 }
 
 const STATE_TEXTS = {QUEUED: "Waiting in the queue.", PULLING: "Preparing the environment.", STARTING: "Starting. This takes a few seconds, or a minute or two if TensorBoard must be installed first."};
@@ -56,10 +56,10 @@ function waitDialog(board, openTab) {
 }
 
 // Resolves when the TensorBoard is open or the user has closed the dialog.
-export async function openTensorBoard({experimentIds = [], trialIds = []}) {
+export async function openTensorBoard({experimentIds = [], trialIds = [], workspaceId}) {
     const tab = window.open("about:blank", "_blank"); // before any await, or the browser blocks it as a pop-up
     try {
-        const board = await findOrStart(experimentIds, trialIds);
+        const board = await findOrStart(experimentIds, trialIds, workspaceId);
         if (tab) {
             tab.opener = null;
             tab.location = board.serviceAddress;

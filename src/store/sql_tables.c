@@ -28,12 +28,14 @@
     X(mark_sql_table)                                                                  \
     X(metric_add_sql_table)                                                            \
     X(metric_compact_sql_table)                                                        \
+    X(local_number_sql_table)                                                          \
     X(metric_names_sql_table)                                                          \
     X(metric_rows_sql_table)                                                           \
     X(metric_summary_sql_table)                                                        \
     X(migrate_sql_table)                                                               \
     X(owner_sql_table)                                                                 \
     X(project_sql_table)                                                               \
+    X(project_table_sql_table)                                                         \
     X(proxy_sql_table)                                                                 \
     X(queue_sql_table)                                                                 \
     X(removal_sql_table)                                                               \

@@ -9,6 +9,8 @@ const struct field create_generic_task_body_fields[] = {
     FIELD(TREE, create_generic_task_body, context_directory,
           "files: path, type, content"),
     FIELD(I64, create_generic_task_body, project_id, "project of the job"),
+    FIELD(I64, create_generic_task_body, workspace_id,
+          "workspace of the job, instead of a project"),
     FIELD(STR, create_generic_task_body, forked_from,
           "job whose files to use if it has none"),
     FIELD(STR, create_generic_task_body, parent_id, "not built yet"),

@@ -12,6 +12,7 @@ struct create_generic_task_body {
     const char *config;
     const struct json *context_directory;
     int64_t project_id;
+    int64_t workspace_id;
     const char *forked_from;
     const char *parent_id;
     bool inherit_context;

@@ -7,10 +7,13 @@
 const struct field act_on_experiments_body_fields[] = {
     FIELD_REQUIRED(
         STR, act_on_experiments_body, action,
-        "pause, activate, cancel, kill, archive, unarchive, delete, label or "
-        "unlabel"),
+        "pause, activate, cancel, kill, archive, unarchive, delete, label, unlabel, "
+        "move or retain_logs"),
     FIELD_REQUIRED(I64S, act_on_experiments_body, ids, "the experiments"),
     FIELD(STR, act_on_experiments_body, label, "the label, for label and unlabel"),
+    FIELD(I64, act_on_experiments_body, project_id, "the destination, for move"),
+    FIELD(I64, act_on_experiments_body, num_days,
+          "how long logs are kept, for retain_logs; -1: for ever"),
     FIELD_END,
 };
 

@@ -12,6 +12,8 @@ struct act_on_experiments_body {
     const char *action;
     struct field_i64s ids;
     const char *label;
+    int64_t project_id;
+    int64_t num_days;
 };
 extern const struct field act_on_experiments_body_fields[];
 

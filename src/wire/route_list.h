@@ -103,7 +103,18 @@ ROUTE(put_project_notes, "spaces/project_notes", PUT, "/api/v1/projects/{id}/not
 ROUTE(list_active_projects, "spaces/project_notes", GET, "/api/v1/user/projects/activity", USER, list, VIEW_PROJECT, NO, WORKER, activity_query, none, "projects", "The projects the caller looked at, latest first")
 ROUTE(post_activity, "spaces/project_notes", POST, "/api/v1/users/activity", USER, named, VIEW_PROJECT, NO, WORKER, none, activity_body, "nothing", "Note that the caller looks at a project")
 ROUTE(move_experiment, "experiments/experiment_move", POST, "/api/v1/experiments/{id}/move", OWNER, experiment, UPDATE_EXPERIMENT, NO, WORKER, none, move_experiment_body, "nothing", "Move an experiment to another project")
-ROUTE(move_experiments, "experiments/experiment_move", POST, "/api/v1/projects/{id}/experiments/move", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, move_experiments_body, "results", "Move many experiments to another project; -1: from any project")
+ROUTE(get_project_columns, "spaces/project_columns", GET, "/api/v1/projects/{id}/columns", USER, project, VIEW_EXPERIMENT_METADATA, NO, WORKER, columns_query, none, "columns: column, location, type, displayName", "The columns that a table of a project's experiments or trials can have")
+ROUTE(get_metric_ranges, "spaces/project_columns", GET, "/api/v1/projects/{id}/experiments/metric-ranges", USER, project, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "ranges: metricsName, min, max", "Smallest and largest metrics of the best trials in a project")
+ROUTE(get_metadata_values, "spaces/project_columns", GET, "/api/v1/projects/{id}/metadata/{key}", USER, project, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "values", "The different texts that trials of a project have as metadata of this key")
+ROUTE(activate_experiments, "experiments/experiment_bulk", POST, "/api/v1/projects/{id}/experiments/activate", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, many_experiments_body, "results: id, error", "Resume paused experiments of a project; -1: of any project")
+ROUTE(pause_experiments, "experiments/experiment_bulk", POST, "/api/v1/projects/{id}/experiments/pause", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, many_experiments_body, "results: id, error", "Pause experiments of a project; -1: of any project")
+ROUTE(cancel_experiments, "experiments/experiment_bulk", POST, "/api/v1/projects/{id}/experiments/cancel", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, many_experiments_body, "results: id, error", "Stop experiments of a project gracefully; -1: of any project")
+ROUTE(kill_experiments, "experiments/experiment_bulk", POST, "/api/v1/projects/{id}/experiments/kill", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, many_experiments_body, "results: id, error", "Stop experiments of a project at once; -1: of any project")
+ROUTE(archive_experiments, "experiments/experiment_bulk", POST, "/api/v1/projects/{id}/experiments/archive", OWNER, named, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, many_experiments_body, "results: id, error", "Archive experiments of a project; -1: of any project")
+ROUTE(unarchive_experiments, "experiments/experiment_bulk", POST, "/api/v1/projects/{id}/experiments/unarchive", OWNER, named, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, many_experiments_body, "results: id, error", "Show archived experiments of a project in lists again; -1: of any project")
+ROUTE(delete_experiments, "experiments/experiment_bulk", DELETE, "/api/v1/projects/{id}/experiments/delete", OWNER, named, DELETE_EXPERIMENT, NO, WORKER, none, many_experiments_body, "results: id, error", "Delete ended experiments of a project; -1: of any project")
+ROUTE(move_experiments, "experiments/experiment_bulk", POST, "/api/v1/projects/{id}/experiments/move", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, move_experiments_body, "results: id, error", "Move experiments to another project; -1: from any project")
+ROUTE(retain_logs_of_experiments, "experiments/experiment_bulk", PUT, "/api/v1/projects/{id}/experiments/retain_logs", OWNER, named, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, retain_many_logs_body, "results: id, error", "Set how many days logs of experiments are kept; -1: of any project")
 
 /* experiments */
 ROUTE(list_experiments, "experiments/experiments", GET, "/api/v1/experiments", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, experiments_query, none, "experiments", "List experiments")
@@ -223,7 +234,7 @@ ROUTE(list_pools, "cluster/job_queue", GET, "/api/v1/resource-pools", USER, none
 ROUTE(changes, "pages/change_stream", GET, "/api/v1/det/changes", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, changes_query, none, "stream of events", "Changes as server-sent events")
 /* our own: the table of experiments */
 ROUTE(find_experiments, "pages/experiment_table", GET, "/api/v1/det/experiments", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, find_experiments_query, none, "experiments, total, all, states and values", "A page of the table of experiments, with any order and filter")
-ROUTE(act_on_experiments, "pages/experiment_table", POST, "/api/v1/det/experiments/actions", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, act_on_experiments_body, "results", "Apply one action to many experiments")
+ROUTE(act_on_experiments, "experiments/experiment_bulk", POST, "/api/v1/det/experiments/actions", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, act_on_experiments_body, "results", "Apply one action to many experiments")
 
 /* our own: runs recorded without a master */
 ROUTE(trial_reports, "reports/reports", POST, "/api/v1/det/trials/{id}/reports", OWNER, trial, UPDATE_EXPERIMENT, NO, WORKER, none, bytes_body, "stored and refused", "Store reports of an unmanaged trial, from its ring")

@@ -111,15 +111,29 @@ const struct field experiment_filters_fields[] = {
     FIELD_END,
 };
 
+#define MANY_FIELDS(struct_)                                                           \
+    FIELD(I64S, struct_, experiment_ids, "which; ignored if there are filters"),       \
+        FIELD(TREE, struct_, filters,                                                  \
+              "name, description, labels, archived, states, userIds, projectId, "      \
+              "excludedExperimentIds"),                                                \
+        FIELD(I64, struct_, project_id, "as in the path")
+
+const struct field many_experiments_body_fields[] = {
+    MANY_FIELDS(many_experiments_body),
+    FIELD_END,
+};
+
 const struct field move_experiments_body_fields[] = {
-    FIELD(I64S, move_experiments_body, experiment_ids,
-          "which; ignored if there are filters"),
-    FIELD(TREE, move_experiments_body, filters,
-          "name, description, labels, archived, states, userIds, projectId, "
-          "excludedExperimentIds"),
+    MANY_FIELDS(move_experiments_body),
     FIELD_REQUIRED(I64, move_experiments_body, destination_project_id,
                    "the project that gets them"),
-    FIELD(I64, move_experiments_body, project_id, "as in the path"),
+    FIELD_END,
+};
+
+const struct field retain_many_logs_body_fields[] = {
+    MANY_FIELDS(retain_many_logs_body),
+    FIELD_REQUIRED(I64, retain_many_logs_body, num_days,
+                   "how many days logs are kept; -1: for ever"),
     FIELD_END,
 };
 

@@ -108,6 +108,22 @@ struct experiment_filters {
     struct field_i64s excluded_experiment_ids;
 };
 
+/* Some experiments of a project. */
+struct many_experiments_body {
+    struct field_i64s experiment_ids;
+    const struct json *filters; /* experiment_filters_fields */
+    int64_t project_id;
+};
+extern const struct field many_experiments_body_fields[];
+
+struct retain_many_logs_body {
+    struct field_i64s experiment_ids;
+    const struct json *filters; /* experiment_filters_fields */
+    int64_t num_days;
+    int64_t project_id;
+};
+extern const struct field retain_many_logs_body_fields[];
+
 struct move_experiments_body {
     struct field_i64s experiment_ids;
     const struct json *filters; /* experiment_filters_fields */

@@ -230,6 +230,64 @@ TEST(a_stream_ends_with_the_role_that_opened_it)
     CHECK(!strstr(reply.text, "third"));
 }
 
+/* What a user may not see does not exist for the user. */
+TEST(hidden_and_unknown_objects_get_the_same_answer)
+{
+    static const struct step steps[] = {
+        POST("e", "/api/v1/experiments", "{'config': $[single]}", 200, NULL, ADMIN),
+        GET("hidden workspace", "/api/v1/workspaces/1", 404,
+            "error.error~workspace '1' not found",
+            OTHER),
+        GET("unknown workspace", "/api/v1/workspaces/99", 404,
+            "error.error~workspace '99' not found",
+            OTHER),
+        GET("hidden project", "/api/v1/projects/1", 404,
+            "error.error~project '1' not found", OTHER),
+        GET("unknown project", "/api/v1/projects/99", 404,
+            "error.error~project '99' not found", OTHER),
+        POST("hidden experiment", "/api/v1/experiments/1/kill", NULL, 404,
+             "error.error~experiment '1' not found",
+             OTHER),
+        POST("unknown experiment", "/api/v1/experiments/99/kill", NULL, 404,
+             "error.error~experiment '99' not found",
+             OTHER),
+        POST("many", "/api/v1/projects/-1/experiments/kill",
+             "{'experimentIds': [1, 99]}", 200,
+             "results.0.error~experiment '1' not found; "
+             "results.1.error~experiment '99' not found",
+             OTHER),
+        POST("a filter finds nothing", "/api/v1/projects/-1/experiments/kill",
+             "{'filters': {}}", 200, "results#0", OTHER),
+        GET("columns", "/api/v1/projects/1/columns", 404, NULL, OTHER),
+        END_STEPS};
+    BED(bed, "security: {authz: {type: rbac}}\nlaunch_error: false\n");
+
+    add_ann(bed);
+    bed_play(bed, steps);
+}
+
+TEST(the_caller_is_told_what_the_roles_allow)
+{
+    static const struct step steps[] = {
+        GET("nothing", "/api/v1/master", 200,
+            "permissions.cluster#0; permissions.workspaces#0", OTHER),
+        POST("viewer", ASSIGN, TO_USER(3, ROLE_IN(4, 1)), 200, NULL, ADMIN),
+        POST("creator", ASSIGN, TO_USER(3, ROLE_ON_CLUSTER(3)), 200, NULL, ADMIN),
+        GET("something", "/api/v1/master", 200,
+            "permissions.cluster#3; permissions.workspaces#1; "
+            "permissions.workspaces.1#11",
+            OTHER),
+        END_STEPS};
+    static const struct step basic[] = {
+        GET("mode basic", "/api/v1/master", 200, "user?; permissions!"), END_STEPS};
+    BED(bed, rbac);
+    BED(other, NULL);
+
+    add_ann(bed);
+    bed_play(bed, steps);
+    bed_play(other, basic);
+}
+
 /* ---- who may what, and why -------------------------------------------------------------- */
 
 TEST(an_administrator_sees_who_may_do_what_and_why)

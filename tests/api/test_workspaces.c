@@ -146,7 +146,10 @@ TEST(lists_are_filtered_and_sorted_as_people_expect)
     bed_play(bed, steps);
 }
 
-TEST(owners_and_administrators_change_a_workspace)
+#define STORAGE_IN_TMP                                                                 \
+    "{'checkpointStorageConfig': {'type': 'shared_fs', 'host_path': '/tmp'}}"
+
+TEST(others_change_only_the_pools_of_a_workspace)
 {
     static const struct step steps[] = {
         POST("ws", "/api/v1/workspaces", "{'name': 'mine'}", 200, NULL, ADMIN),
@@ -154,10 +157,7 @@ TEST(owners_and_administrators_change_a_workspace)
         POST("archive", "/api/v1/workspaces/2/archive", NULL, 403, NULL),
         POST("unarchive", "/api/v1/workspaces/2/unarchive", NULL, 403, NULL),
         DELETE("delete", "/api/v1/workspaces/2", 403, NULL),
-        PATCH("storage", "/api/v1/workspaces/2",
-              "{'checkpointStorageConfig': {'type': 'shared_fs', 'host_path': "
-              "'/tmp'}}",
-              403, NULL),
+        PATCH("storage", "/api/v1/workspaces/2", STORAGE_IN_TMP, 403, NULL),
         PATCH("task user", "/api/v1/workspaces/2",
               "{'agentUserGroup': {'agentUid': 7}}", 403, NULL),
         GET("unchanged", "/api/v1/workspaces/2", 200,
@@ -169,51 +169,67 @@ TEST(owners_and_administrators_change_a_workspace)
         PATCH("no such pool", "/api/v1/workspaces/2",
               "{'defaultAuxResourcePool': 'none'}", 400,
               "error.error~does not exist or is not available"),
-        POST("own", "/api/v1/workspaces", "{'name': 'own'}", 200, "workspace.id=3"),
-        PATCH("own name", "/api/v1/workspaces/3", "{'name': 'owned'}", 200,
+        POST("new with a task user", "/api/v1/workspaces",
+             "{'name': 'w', 'agentUserGroup': {'agentUid': 7}}", 403, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, steps);
+}
+
+TEST(the_owner_changes_a_workspace)
+{
+    static const struct step steps[] = {
+        POST("own", "/api/v1/workspaces", "{'name': 'own'}", 200, "workspace.id=2"),
+        PATCH("own name", "/api/v1/workspaces/2", "{'name': 'owned'}", 200,
               "workspace.name=owned"),
-        PATCH("own storage", "/api/v1/workspaces/3",
-              "{'checkpointStorageConfig': {'type': 'shared_fs', 'host_path': "
-              "'/tmp'}}",
-              200,
+        PATCH("own storage", "/api/v1/workspaces/2", STORAGE_IN_TMP, 200,
               "workspace.checkpointStorageConfig.type=shared_fs; "
               "workspace.checkpointStorageConfig.host_path=/tmp"),
-        PATCH("a whole workspace", "/api/v1/workspaces/3",
-              "{'id': 3, 'name': 'owned', 'archived': false, 'agentUserGroup': null, "
+        PATCH("a whole workspace", "/api/v1/workspaces/2",
+              "{'id': 2, 'name': 'owned', 'archived': false, 'agentUserGroup': null, "
               "'numProjects': 0}",
               200, "workspace.checkpointStorageConfig.type=shared_fs"),
-        PATCH("incomplete", "/api/v1/workspaces/3",
+        PATCH("incomplete", "/api/v1/workspaces/2",
               "{'checkpointStorageConfig': {'type': 'shared_fs'}}", 400,
               "error.error~host_path"),
-        PATCH("not an object", "/api/v1/workspaces/3",
+        PATCH("not an object", "/api/v1/workspaces/2",
               "{'checkpointStorageConfig': 'x'}", 400, NULL),
-        PATCH("none", "/api/v1/workspaces/3", "{'checkpointStorageConfig': {}}", 200,
+        PATCH("none", "/api/v1/workspaces/2", "{'checkpointStorageConfig': {}}", 200,
               "workspace.checkpointStorageConfig!"),
-        PATCH("own task user", "/api/v1/workspaces/3",
+        POST("archive own", "/api/v1/workspaces/2/archive", NULL, 200, NULL),
+        PATCH("archived", "/api/v1/workspaces/2", "{'name': 'y'}", 400,
+              "error.error~archived"),
+        POST("no projects", "/api/v1/workspaces/2/projects", "{'name': 'p'}", 400,
+             "error.error~archived and cannot add new projects"),
+        GET("archived ones", "/api/v1/workspaces?archived=true", 200,
+            "workspaces#1; workspaces.0.id=2"),
+        POST("unarchive own", "/api/v1/workspaces/2/unarchive", NULL, 200, NULL),
+        DELETE("own", "/api/v1/workspaces/2", 200, "completed=true"),
+        GET("gone", "/api/v1/workspaces/2", 404, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+
+    bed_play(bed, steps);
+}
+
+TEST(administrators_set_the_unix_user_of_a_workspace)
+{
+    static const struct step steps[] = {
+        POST("own", "/api/v1/workspaces", "{'name': 'own'}", 200, "workspace.id=2"),
+        PATCH("own task user", "/api/v1/workspaces/2",
               "{'agentUserGroup': {'agentUid': 7}}", 403, NULL),
-        PATCH("by an administrator", "/api/v1/workspaces/3",
+        PATCH("by an administrator", "/api/v1/workspaces/2",
               "{'agentUserGroup': {'agentGid': 7, 'agentGroup': 'team'}}", 200,
               "workspace.agentUserGroup.agentGid=7; "
               "workspace.agentUserGroup.agentGroup=team; "
               "workspace.agentUserGroup.agentUid!",
               ADMIN),
-        PATCH("bad uid", "/api/v1/workspaces/3", "{'agentUserGroup': {'agentUid': -1}}",
+        PATCH("bad uid", "/api/v1/workspaces/2", "{'agentUserGroup': {'agentUid': -1}}",
               400, "error.error~agentUid", ADMIN),
-        PATCH("bad group", "/api/v1/workspaces/3",
+        PATCH("bad group", "/api/v1/workspaces/2",
               "{'agentUserGroup': {'agentGroup': 'a/b'}}", 400,
               "error.error~agentGroup", ADMIN),
-        POST("new with a task user", "/api/v1/workspaces",
-             "{'name': 'w', 'agentUserGroup': {'agentUid': 7}}", 403, NULL),
-        POST("archive own", "/api/v1/workspaces/3/archive", NULL, 200, NULL),
-        PATCH("archived", "/api/v1/workspaces/3", "{'name': 'y'}", 400,
-              "error.error~archived"),
-        POST("no projects", "/api/v1/workspaces/3/projects", "{'name': 'p'}", 400,
-             "error.error~archived and cannot add new projects"),
-        GET("archived ones", "/api/v1/workspaces?archived=true", 200,
-            "workspaces#1; workspaces.0.id=3"),
-        POST("unarchive own", "/api/v1/workspaces/3/unarchive", NULL, 200, NULL),
-        DELETE("own", "/api/v1/workspaces/3", 200, "completed=true"),
-        GET("gone", "/api/v1/workspaces/3", 404, NULL),
         END_STEPS};
     BED(bed, NULL);
 

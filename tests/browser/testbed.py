@@ -79,7 +79,10 @@ RANGE = {"type": "double", "minval": 0.1, "maxval": 0.5, "count": 2}
 
 
 class Testbed:
-    def __init__(self, program, slots=4):
+    def __init__(self, program, slots=4, config=None, user="determined"):
+        """`config`: a configuration of the master; `user`: who acts here, without a password."""
+        self.config = config
+        self.user = user
         self.folder = tempfile.mkdtemp(prefix="det-browser.")
         self.slots = slots
         self.ids = {}
@@ -87,6 +90,8 @@ class Testbed:
         self.env.update(HOME=self.path("home"), XDG_DATA_HOME=self.path("home/data"), NO_COLOR="1",
                         XDG_CONFIG_HOME=self.path("home/config"), TMPDIR=self.path("tmp"),
                         PATH=os.pathsep.join([os.path.dirname(program), os.path.dirname(sys.executable), os.environ["PATH"]]))
+        if user != "determined":
+            self.env["DET_USER"] = user
         self.program = program
         os.makedirs(self.path("home"))
         os.makedirs(self.path("tmp"))
@@ -98,10 +103,15 @@ class Testbed:
     # ---- the master
 
     def start(self, port=0):
-        self.det("serve", "--background", "--port", str(port), "--slots", str(self.slots))
+        more = []
+        if self.config is not None:
+            with open(self.path("master.yaml"), "w") as file:
+                json.dump(self.config, file)
+            more = ["--config", self.path("master.yaml")]
+        self.det("serve", "--background", "--port", str(port), "--slots", str(self.slots), *more)
         with open(self.path("home/data/det/master.json")) as file:
             self.url = json.load(file)["url"].rstrip("/")
-        self.token = self.api("POST", "/api/v1/auth/login", {"username": "determined", "password": ""})["token"]
+        self.token = self.api("POST", "/api/v1/auth/login", {"username": self.user, "password": ""})["token"]
 
     def stop(self):
         subprocess.run([self.program, "stop"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -62,6 +62,19 @@ ok 'it moves to another workspace' det p move Vision glyphs Speech
 ok 'and is there' det p describe Speech glyphs
 says 'workspace    Speech'
 
+printf 'entrypoint: "true"\nresources: {slots: 0}\n' >job.yaml
+ok 'a job is put into a workspace' det job run job.yaml --workspace-name Speech
+ok 'and is there' sh -c 'det task list --all --json | jq -e ".[0].workspaceName == \"Speech\""'
+fails 2 'not into a workspace and a project' det job run job.yaml -w Speech --project_id 1
+says 'exclude each other'
+fails 4 'nor into one that is not there' det job run job.yaml -w Nowhere
+says "there is no workspace 'Nowhere'"
+ok 'a TensorBoard too' det tensorboard start 2 -w Speech --detach
+ok 'which the list of the workspace has' sh -c 'det tensorboard list --all --csv -w Speech | grep -q ",Speech$"'
+ok 'and that of another has not' sh -c '! det tensorboard list --all --csv -w Vision | grep -q ",Speech$"'
+fails 4 'a TensorBoard needs a workspace that is there' det tensorboard start 2 -w Nowhere --detach
+ok 'it is killed' sh -c 'det tensorboard kill $(det tensorboard list --json | jq -r ".[0].id")'
+
 ok 'another person is there' det -u admin user create anna --password 'first one'
 det user login anna -p 'first one' >/dev/null
 fails 3 'who may not rename it' det w edit Vision --name Mine

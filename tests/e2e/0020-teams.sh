@@ -67,6 +67,16 @@ ok 'who may what is shown with the reason' admin rbac who-may 1
 says 'administrator'
 says 'any user'
 fails 3 'but not to everybody' det rbac who-may 1
+ok 'also in a few words' admin workspace access Uncategorized
+says_line 'USER        VIEW  SUBMIT  TASKS  CONTROL  DELETE  PROJECTS  WORKSPACE  ROLES  WHY'
+says_line 'admin       yes   yes     yes    yes      yes     yes       yes        yes    administrator, owner of the workspace'
+says_line 'determined  yes   yes     yes    own      own     -         -          -      any user'
+ok 'and for programs' sh -c 'det -u admin workspace access 1 --json | grep -q "\"mode\": *\"basic\""'
+fails 3 'not to everybody either' det workspace access Uncategorized
+fails 4 'nor of a workspace that is not there' admin workspace access Nowhere
+ok 'the owner of a workspace' det workspace create Owned
+ok 'sees who may what in it' det workspace access Owned
+says_line 'determined  yes   yes     yes    own      own     yes       yes        -      owner of the workspace'
 
 # ---- tokens
 ok 'a token is made' sh -c 'det -u admin token create anna --expiration-days 2 --description robot >token 2>note'
@@ -118,6 +128,18 @@ fails 3 'but none on the cluster' det rbac assign-role Viewer --username-to-assi
 ok 'she sees who may what' det rbac who-may 1
 says 'Viewer through group viewers'
 says 'WorkspaceAdmin'
+ok 'and who has a role there' det workspace list-members Uncategorized --csv
+says_line 'user,anna,WorkspaceAdmin'
+says_line 'group,viewers,Viewer'
+says_line 'user,berta,Editor'
+ok 'in a few words' det workspace access Uncategorized
+says_line 'anna   yes   yes     yes    yes      yes     yes       yes        yes    WorkspaceAdmin, Viewer through group viewers'
+says_line 'berta  yes   yes     yes    yes      yes     yes       -          -      Viewer through group viewers, Editor'
+says_not 'determined'
+ok 'a role on the cluster counts too' admin rbac assign-role Viewer --username-to-assign determined
+ok 'and is named' det workspace access Uncategorized
+says 'Viewer on the cluster'
+ok 'it is removed' admin rbac unassign-role Viewer --username-to-assign determined
 fails 5 'the last cluster administrator keeps the role' admin rbac unassign-role ClusterAdmin --username-to-assign admin
 says 'would leave no active administrator'
 ok 'a group is deleted with its roles' admin user-group delete viewers --yes

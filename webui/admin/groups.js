@@ -3,10 +3,11 @@
 import {del, get, post, put} from "../api.js";
 import {fill, h} from "../dom.js";
 import {formDialog} from "./form_dialog.js";
-import {session} from "../session.js";
+import {may} from "../rights.js";
 import {button, chip, confirm, empty, field, menu, select, toast, toastError} from "../widgets.js";
 
 const MOST = 500;
+const mayChangeGroups = () => may("UPDATE_GROUP", {owners: []});
 
 async function readGroups(signal) {
     const {groups} = await post("/api/v1/groups/search", {limit: MOST}, {signal});
@@ -30,12 +31,12 @@ function groupCard(group, users, refresh) {
     const then = (work) => () => Promise.resolve(work()).then((isDone) => isDone && refresh()).catch(toastError);
     const remove = (user) => then(() => put(`/api/v1/groups/${group.groupId}`, {groupId: group.groupId, removeUsers: [user.id]}));
     return h("section", {class: "card", "aria-label": `Group ${group.name}`}, h("div", {class: "head"}, h("h2", group.name),
-        session.mayAdminister && menu("Actions", () => [
+        mayChangeGroups() && menu("Actions", () => [
             ["Add a member", then(() => addMember(group, users))],
             ["Rename", then(() => nameDialog(`Rename ${group.name}`, group.name, "Rename", (name) => put(`/api/v1/groups/${group.groupId}`, {groupId: group.groupId, name})))],
             ["Delete", then(async () => await confirm(`Delete ${group.name}?`, "Its members lose the roles that they have through it.", "Delete", "danger") && del(`/api/v1/groups/${group.groupId}`)), {kind: "danger"}],
         ], {"aria-label": `Actions for ${group.name}`})),
-    group.users.length ? h("div", {class: "bar"}, group.users.map((user) => chip(user.username, session.mayAdminister ? remove(user) : null))) : h("p", {class: "dim"}, "No members."));
+    group.users.length ? h("div", {class: "bar"}, group.users.map((user) => chip(user.username, mayChangeGroups() ? remove(user) : null))) : h("p", {class: "dim"}, "No members."));
 }
 
 export async function show(place, {signal}) {
@@ -44,7 +45,7 @@ export async function show(place, {signal}) {
         const [groups, {users}] = await Promise.all([readGroups(signal), get("/api/v1/users", {active: true, sortBy: "SORT_BY_USER_NAME"}, {signal})]);
         fill(list, groups.length ? groups.map((group) => groupCard(group, users, () => refresh().catch(toastError))) : empty(h("p", "No groups yet. A group's roles are roles of its members.")));
     };
-    fill(place, session.mayAdminister && h("div", {class: "bar"}, h("span", {class: "grow"}),
+    fill(place, mayChangeGroups() && h("div", {class: "bar"}, h("span", {class: "grow"}),
         button("Add group", () => nameDialog("Add group", "", "Add", (name) => post("/api/v1/groups", {name})).then((isDone) => isDone && refresh()).catch(toastError), {kind: "primary", icon: "plus"})), list);
     await refresh();
 }

@@ -4,6 +4,7 @@ import {get, patch, post} from "../api.js";
 import {fill, h} from "../dom.js";
 import {ago, plural, time} from "../format.js";
 import {formDialog} from "./form_dialog.js";
+import {may} from "../rights.js";
 import {setQuery} from "../router.js";
 import {session} from "../session.js";
 import {dataTable} from "../table.js";
@@ -15,8 +16,13 @@ const LIFESPANS = [["", "Default"], ["24h", "1 day"], ["168h", "7 days"], ["720h
 const showToken = (token) => dialog("New access token", (close) => [h("p", "Copy the token now: it is not shown again."),
     h("pre", {class: "token", tabindex: 0}, h("code", token)), h("footer", copyButton(token), button("Done", () => close(true), {kind: "primary"}))]);
 
+// In mode rbac there is a role for those who manage their own tokens.
+const mayForOthers = (permission) => may(permission, {owners: []});
+const mayCreate = () => may("CREATE_TOKEN", {owners: []}) || mayForOthers("CREATE_OTHER_TOKEN");
+const mayUpdate = (token) => mayForOthers("ADMINISTRATE_TOKEN") || (token.userId === session.user.id && may("UPDATE_TOKEN", {owners: []}));
+
 async function addToken(signal) {
-    const {users} = await get("/api/v1/users", {active: true, sortBy: "SORT_BY_USER_NAME"}, {signal});
+    const users = mayForOthers("CREATE_OTHER_TOKEN") ? (await get("/api/v1/users", {active: true, sortBy: "SORT_BY_USER_NAME"}, {signal})).users : [session.user];
     const chosen = {userId: session.user.id, lifespan: ""};
     const about = h("input", {maxlength: 200, autocomplete: "off"});
     const made = await formDialog("Create access token", [
@@ -49,7 +55,7 @@ const columns = (refresh) => [
     {id: "REVOKED", label: "State", sortable: true, cell: (token) => h("span", {class: ["badge", stateOf(token)[1]]}, stateOf(token)[0])},
     {id: "EXPIRY", label: "Expires", sortable: true, isQuiet: true, class: "phone-off", cell: (token) => when(token.expiry)},
     {id: "CREATED_AT", label: "Created", sortable: true, isQuiet: true, class: "phone-off", cell: (token) => h("time", {datetime: token.createdAt, title: time(token.createdAt)}, ago(token.createdAt))},
-    session.mayAdminister && {id: "actions", label: "", cell: (token) => stateOf(token)[0] === "ACTIVE" && menu("", () => [
+    mayCreate() && {id: "actions", label: "", cell: (token) => mayUpdate(token) && stateOf(token)[0] === "ACTIVE" && menu("", () => [
         ["Change the description", () => describeToken(token).then((isDone) => isDone && refresh()).catch(toastError)],
         ["Revoke", () => revokeToken(token).then((isDone) => isDone && refresh()).catch(toastError), {kind: "danger"}],
     ], {"aria-label": `Actions for token ${token.id}`, kind: "plain"})},
@@ -64,7 +70,7 @@ export async function show(place, {query, signal}) {
             orderBy: chosen.sort.startsWith("-") ? "ORDER_BY_DESC" : "ORDER_BY_ASC"}, {signal});
         counted.textContent = plural(tokenInfo.length, "token");
         table.rows(tokenInfo);
-        fill(list, tokenInfo.length ? table.node : empty(h("p", "No access tokens. Programs use them instead of a password: "), h("pre", h("code", "det token create --description nightly"))));
+        fill(list, tokenInfo.length ? table.node : empty(h("p", "No access tokens. Programs use them instead of a password."), mayCreate() && h("pre", h("code", "det token create --description nightly"))));
     };
     const choose = (changes) => {
         Object.assign(chosen, changes);
@@ -73,6 +79,6 @@ export async function show(place, {query, signal}) {
     };
     const table = dataTable({label: "Access tokens", columns: columns(() => refresh().catch(toastError)), sort: chosen.sort, onSort: (sort) => choose({sort})});
     fill(place, h("div", {class: "bar"}, h("label", h("input", {type: "checkbox", checked: Boolean(chosen.inactive), onchange: (event) => choose({inactive: event.target.checked ? "1" : ""})}), " Show expired and revoked"), counted,
-        h("span", {class: "grow"}), session.mayAdminister && button("Create token", () => addToken(signal).then((isDone) => isDone && refresh()).catch(toastError), {kind: "primary", icon: "plus"})), list);
+        h("span", {class: "grow"}), mayCreate() && button("Create token", () => addToken(signal).then((isDone) => isDone && refresh()).catch(toastError), {kind: "primary", icon: "plus"})), list);
     await refresh();
 }

@@ -86,7 +86,7 @@ function actions(user, refresh) {
 const columns = (refresh) => [
     {id: "USER_NAME", label: "User", sortable: true, cell: (user) => user.username},
     {id: "DISPLAY_NAME", label: "Display name", sortable: true, class: "cut phone-off", cell: (user) => user.displayName || ""},
-    {id: "ADMIN", label: "Role", sortable: true, cell: (user) => user.admin ? "Administrator" : "User"},
+    !session.permissions && {id: "ADMIN", label: "Role", sortable: true, cell: (user) => user.admin ? "Administrator" : "User"},
     {id: "ACTIVE", label: "State", sortable: true, cell: (user) => h("span", {class: ["badge", user.active ? "good" : "still"]}, user.active ? "ACTIVE" : "INACTIVE")},
     {id: "REMOTE", label: "Signs in", sortable: true, class: "phone-off", cell: (user) => user.remote ? "elsewhere" : "with a password"},
     {id: "unix", label: "Unix user", class: "phone-off", cell: (user) => user.agentUserGroup ? `${user.agentUserGroup.agentUser} (${user.agentUserGroup.agentUid})` : ""},

@@ -12,7 +12,7 @@ import {button, empty, errorBox, select, toastError} from "../widgets.js";
 
 const PAGE = 100;
 const SINCE_S = {hour: 3600, day: 86400, week: 7 * 86400, month: 30 * 86400};
-const PAGES = {experiment: "/experiments", trial: "/trials", task: "/tasks"};
+const PAGES = {experiment: "/experiments", trial: "/trials", task: "/tasks", workspace: "/workspaces", project: "/projects"};
 
 const words = (action) => action.replaceAll("_", " ");
 const object = (entry) => [entry.objectKind, entry.objectId].filter(Boolean).join(" ");
@@ -21,7 +21,7 @@ const COLUMNS = [
     {id: "time", label: "Time", isQuiet: true, cell: (e) => h("time", {datetime: e.time, title: time(e.time)}, ago(e.time))},
     {id: "user", label: "User", cell: (e) => e.username || h("span", {class: "dim"}, "nobody")},
     {id: "action", label: "Action", cell: (e) => words(e.action)},
-    {id: "object", label: "Object", class: "cut", cell: (e) => PAGES[e.objectKind] ? link(`${PAGES[e.objectKind]}/${encodeURIComponent(e.objectId)}`, object(e)) : object(e)},
+    {id: "object", label: "Object", class: "cut", cell: (e) => PAGES[e.objectKind] ? link(`${PAGES[e.objectKind]}/${encodeURIComponent(e.objectId)}`, {}, object(e)) : object(e)},
     {id: "address", label: "From", class: "phone-off mono", cell: (e) => e.address},
     {id: "status", label: "Result", cell: (e) => e.status < 400 ? "done" : h("strong", e.action === "login" ? "wrong login" : "refused")},
     {id: "detail", label: "Fields", class: "cut phone-off dim", cell: (e) => e.detail},

@@ -8,7 +8,7 @@ import {get, post} from "../api.js";
 import {fill, h, throttle} from "../dom.js";
 import {ago, number, plural, slotsOf, time} from "../format.js";
 import {link} from "../router.js";
-import {mayChange, session} from "../session.js";
+import {may, seesOnlySome} from "../rights.js";
 import {dataTable} from "../table.js";
 import {badge, chip, confirm, empty, menu, progressBar, select, toast, toastError} from "../widgets.js";
 
@@ -72,6 +72,8 @@ async function runAction(doneText, work) {
 
 const agentPath = (agent, rest = "") => `/api/v1/agents/${encodeURIComponent(agent.id)}${rest}`;
 
+const mayManageAgents = () => may("UPDATE_AGENTS", {owners: []});
+
 function agentActions(agent, refresh) {
     const disable = async (drain) => {
         const sure = drain || await confirm(`Disable ${agent.id}?`, "Its tasks are stopped at once and restart on other agents from their latest checkpoint. To let them finish, drain the agent instead.", "Disable", "danger");
@@ -91,7 +93,7 @@ function slotCell(agent, slot, held, refresh) {
     const label = `slot ${slot.id}, ${state}${held ? `: ${held.name}` : ""}`;
     const inside = [h("b", slot.id), h("span", who)];
     const attributes = {class: ["slot", cls], "aria-label": label, title: `${label}${slot.device.brand ? ` (${slot.device.brand})` : ""}`, "data-slot": slot.id};
-    if (!session.mayAdminister) {
+    if (!mayManageAgents()) {
         return h("li", held ? link(held.address, attributes, inside) : h("span", {...attributes, role: "img"}, inside));
     }
     const path = agentPath(agent, `/slots/${slot.id}`);
@@ -130,7 +132,7 @@ function agentCard(agent, held, refresh) {
     const others = Object.keys(agent.containers || {}).filter((id) => !inSlots.has(id) && held.has(id)).map((id) => held.get(id));
     return h("section", {class: ["card", "agent"], "aria-label": `Agent ${agent.id}`, "data-agent": agent.id},
         h("div", {class: "head"}, h("div", {class: "agent-name"}, h("h3", agent.id), agentBadge(agent), agent.resourcePools.map((name) => chip(name))),
-            session.mayAdminister && agentActions(agent, refresh)),
+            mayManageAgents() && agentActions(agent, refresh)),
         slots.length ? h("ul", {class: "slots", "aria-label": `Slots of ${agent.id}`}, slots.map((slot) => slotCell(agent, slot, slot.container && held.get(slot.container.id), refresh)))
             : h("p", {class: "dim"}, "This agent has no slots."),
         others.length > 0 && h("p", "Tasks without slots: ", others.map((one, i) => [i > 0 && ", ", link(one.address, {}, one.short)])),
@@ -171,7 +173,8 @@ const jobAddress = (job) => isExperiment(job) ? `/experiments/${job.entityId}` :
 
 function queueColumns(pools, refresh) {
     const update = (job, change, what) => runAction(what, () => post("/api/v1/job-queues", {updates: [{jobId: job.jobId, ...change}]})).then(refresh);
-    const priority = (job) => mayChange() ? h("input", {
+    const mayUpdate = (job) => may(isExperiment(job) ? "UPDATE_EXPERIMENT" : "UPDATE_NSC", {workspaceId: job.workspaceId, owners: [job.userId]});
+    const priority = (job) => mayUpdate(job) ? h("input", {
         type: "number", class: "priority", min: 1, max: 99, value: job.priority, "aria-label": `Priority of ${job.name}`,
         onchange: (event) => {
             if (!event.target.value || !event.target.checkValidity()) {
@@ -182,7 +185,7 @@ function queueColumns(pools, refresh) {
             update(job, {priority: Number(event.target.value)}, `${job.name} has priority ${event.target.value}`);
         },
     }) : number(job.priority);
-    const pool = (job) => mayChange() && pools.length > 1
+    const pool = (job) => mayUpdate(job) && pools.length > 1
         ? select(pools.map((one) => one.name), job.resourcePool, (name) => update(job, {resourcePool: name}, `${job.name} moved to pool ${name}`), {"aria-label": `Pool of ${job.name}`})
         : job.resourcePool;
     return [
@@ -211,7 +214,7 @@ export async function page({root, title, live, signal, onLeave}) {
     const poolPlace = h("div", {class: "cards"});
     const agentPlace = h("div", {class: "cards"});
     const noAgents = empty("No agents yet. ", h("code", "det serve"), " starts one together with the master; ", h("code", "det agent run -m URL"), " adds another machine.");
-    const noJobs = empty("Nothing is running or waiting.");
+    const noJobs = empty(seesOnlySome() ? "Nothing that you may see is running or waiting." : "Nothing is running or waiting.");
     let pools = [];
     let columnsFor = "";
     const table = dataTable({label: "Queue", columns: [], key: (job) => job.jobId, href: jobAddress});

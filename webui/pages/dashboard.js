@@ -4,6 +4,7 @@ import {get} from "../api.js";
 import {fill, h, throttle} from "../dom.js";
 import {ago, isOver, number, percent, plural, slotsOf, stateName, time, took} from "../format.js";
 import {link, setQuery} from "../router.js";
+import {maySomewhere, seesOnlySome} from "../rights.js";
 import {mayChange, session} from "../session.js";
 import {dataTable} from "../table.js";
 import {badge, copyButton, empty, progressBar, toastError} from "../widgets.js";
@@ -54,7 +55,7 @@ function jobRow(job) {
 
 function drawRunning(node, jobs, total) {
     fill(node, h("h2", "Running and waiting", total > 0 && h("span", {class: "count"}, number(total))),
-        jobs.length ? h("ul", {class: "plain"}, jobs.map(jobRow)) : h("p", {class: "dim"}, "Nothing is running or waiting."),
+        jobs.length ? h("ul", {class: "plain"}, jobs.map(jobRow)) : h("p", {class: "dim"}, seesOnlySome() ? "Nothing that you may see is running or waiting." : "Nothing is running or waiting."),
         total > jobs.length && h("p", link("/cluster", {}, `Show all ${number(total)}`)));
 }
 
@@ -91,6 +92,8 @@ END`;
 
 // Shown while there are no experiments: commands to type.
 function firstSteps() {
+    if (!maySomewhere("CREATE_EXPERIMENT")) return h("section", {class: "card first"}, h("h2", "No experiments"),
+        h("p", session.permissions.cluster.length || Object.keys(session.permissions.workspaces).length ? "There are no experiments that you may see yet." : "You have no role in any workspace. Ask an administrator for one."));
     const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
     const submit = `${isHere && location.port === "8080" ? "" : `export DET_MASTER=${location.origin}\n`}det experiment create const.yaml . --follow`;
     const step = (title, text, code) => h("li", h("h3", title), text && h("p", {class: "dim"}, text),

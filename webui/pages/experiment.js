@@ -10,6 +10,7 @@ import {del, get, isAbort, patch, post, prefetch, put} from "../api.js";
 import {cancelDebounced, fill, h, throttle} from "../dom.js";
 import {ago, bytes, duration, isOver, longTitle, number, plural, slotsOf, stateName, time} from "../format.js";
 import {BASE, go, isId, link} from "../router.js";
+import {rightsOnExperiment} from "../rights.js";
 import {mayChange} from "../session.js";
 import {crumbs} from "../spaces.js";
 import {loadStylesheet} from "../stylesheet.js";
@@ -38,7 +39,7 @@ export function searcherSentence(searcher, smallerIsBetter = true) {
 
 // ---- text that can be edited in place ----
 
-function editable({label, tag = "span", placeholder = "", className, save}) {
+function editable({label, tag = "span", placeholder = "", className, save, mayEdit}) {
     const text = h(tag, {class: ["text", className]});
     const open = button("", () => edit(), {kind: "plain edit-button changes", icon: "edit", "aria-label": `Edit ${label}`, title: `Edit ${label}`});
     const node = h("div", {class: "editable"}, text, open);
@@ -48,6 +49,7 @@ function editable({label, tag = "span", placeholder = "", className, save}) {
     function show() {
         fill(text, now || h("span", {class: "dim"}, placeholder));
         text.title = longTitle(now) ?? "";
+        open.hidden = !mayEdit();
         if (open.parentNode !== node) fill(node, text, open); // a button that is replaced while pressed loses the click
     }
     function close() {
@@ -88,7 +90,7 @@ function editable({label, tag = "span", placeholder = "", className, save}) {
     };
 }
 
-function labelEditor(id, isChanged) {
+function labelEditor(id, isChanged, mayEdit) {
     const node = h("div", {class: "bar labels"});
     let now = "";
     const change = async (work) => {
@@ -117,8 +119,8 @@ function labelEditor(id, isChanged) {
         const isFocused = node.contains(document.activeElement);
         labels = list;
         now = JSON.stringify(labels);
-        fill(node, labels.map((label) => chip(label, mayChange() && (() => change(() => del(pathOf(label)))))), button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add label"}));
-        if (isFocused) node.lastChild.focus();
+        fill(node, labels.map((label) => chip(label, mayEdit() && (() => change(() => del(pathOf(label)))))), mayEdit() && button("Label", add, {kind: "plain changes", icon: "plus", "aria-label": "Add label"}));
+        if (isFocused) node.lastChild?.focus();
     }
     return {
         node,
@@ -164,7 +166,7 @@ function actions(id, state, reload) {
     };
     const board = async () => {
         const {openTensorBoard} = await import("../tensorboard.js");
-        await openTensorBoard({experimentIds: [id]});
+        await openTensorBoard({experimentIds: [id], workspaceId: state.experiment.workspaceId});
     };
     return {act, erase, kill, fork, openContinue, board};
 }
@@ -178,21 +180,22 @@ function actionBar(id, state, reload) {
         const name = stateName(experiment.state);
         const over = isOver(experiment.state);
         const isStopping = name.startsWith("STOPPING") || name === "DELETING";
-        const now = [name, experiment.archived, experiment.unmanaged].join();
+        const now = [name, experiment.archived, experiment.unmanaged, experiment.workspaceId].join();
+        const rights = rightsOnExperiment(experiment);
         if (now === shown) return;
         const had = document.activeElement?.closest?.(".actions") === node ? document.activeElement.textContent : null;
         shown = now;
         fill(node,
-            !over && !isStopping && !experiment.unmanaged && (name === "PAUSED" ? workButton("Activate", todo.act("activate", "Activated."), {icon: "play", kind: "primary changes"}) : workButton("Pause", todo.act("pause", "Pausing: trials save a checkpoint first."), {icon: "pause", kind: "changes"})),
-            over && !experiment.unmanaged && name !== "DELETE_FAILED" && button("Continue", () => todo.openContinue().catch(toastError), {icon: "play", kind: "changes"}),
-            !experiment.unmanaged && button("Fork", () => todo.fork().catch(toastError), {icon: "copy", kind: "changes"}),
-            workButton("TensorBoard", todo.board, {kind: "changes"}),
+            rights.control && !over && !isStopping && !experiment.unmanaged && (name === "PAUSED" ? workButton("Activate", todo.act("activate", "Activated."), {icon: "play", kind: "primary changes"}) : workButton("Pause", todo.act("pause", "Pausing: trials save a checkpoint first."), {icon: "pause", kind: "changes"})),
+            rights.control && over && !experiment.unmanaged && name !== "DELETE_FAILED" && button("Continue", () => todo.openContinue().catch(toastError), {icon: "play", kind: "changes"}),
+            rights.fork && !experiment.unmanaged && button("Fork", () => todo.fork().catch(toastError), {icon: "copy", kind: "changes"}),
+            rights.task && workButton("TensorBoard", todo.board, {kind: "changes"}),
             menu("More", [
                 ["Compare", () => go(`/compare?experiments=${id}`)],
-                !over && ["Cancel", todo.act("cancel", "Canceling: trials save a checkpoint first."), {disabled: isStopping, title: "Stop gracefully", kind: "changes"}],
-                !over && ["Kill", todo.kill, {kind: "danger changes"}],
-                over && (experiment.archived ? ["Unarchive", todo.act("unarchive", "Unarchived: shown in lists again."), {kind: "changes"}] : ["Archive", todo.act("archive", "Archived: hidden from lists."), {kind: "changes"}]),
-                over && ["Delete", todo.erase, {kind: "danger changes"}],
+                rights.control && !over && ["Cancel", todo.act("cancel", "Canceling: trials save a checkpoint first."), {disabled: isStopping, title: "Stop gracefully", kind: "changes"}],
+                rights.control && !over && ["Kill", todo.kill, {kind: "danger changes"}],
+                rights.edit && over && (experiment.archived ? ["Unarchive", todo.act("unarchive", "Unarchived: shown in lists again."), {kind: "changes"}] : ["Archive", todo.act("archive", "Archived: hidden from lists."), {kind: "changes"}]),
+                rights.remove && over && ["Delete", todo.erase, {kind: "danger changes"}],
             ]));
         if (had) [...node.querySelectorAll("button")].find((one) => one.textContent === had)?.focus();
     }
@@ -211,15 +214,16 @@ function waitsFor({jobSummary, pool, config}) {
 
 function header(id, state, reload) {
     const place = {crumbs: h("div"), badge: h("span"), archived: h("span"), progress: h("span"), line: h("p", {class: "dim facts-line"}), searcher: h("p", {class: "searcher"}), best: h("p", {class: "best"})};
-    const name = editable({label: "name", tag: "h1", save: async (text) => {
+    const mayEdit = () => rightsOnExperiment(state.experiment).edit;
+    const name = editable({label: "name", tag: "h1", mayEdit, save: async (text) => {
         await patch(`/api/v1/experiments/${id}`, {name: text});
         await reload();
     }});
-    const description = editable({label: "description", tag: "p", placeholder: "No description", save: async (text) => {
+    const description = editable({label: "description", tag: "p", placeholder: "No description", mayEdit, save: async (text) => {
         await patch(`/api/v1/experiments/${id}`, {description: text});
         await reload();
     }});
-    const labels = labelEditor(id, reload);
+    const labels = labelEditor(id, reload, mayEdit);
     const bar = actionBar(id, state, reload);
     const node = h("header", {class: "experiment-head"}, place.crumbs,
         h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),

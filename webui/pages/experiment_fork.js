@@ -86,7 +86,8 @@ export async function forkDialog(experiment, config) {
         before: [h("div", {class: "bar fork-head"}, h("p", "Creates a new experiment with the same files. Edit the configuration; it is checked while you type."),
             experiment.originalConfig && select([["written", "As submitted"], ["complete", "With all defaults"]], "written", textSwitch(editor, texts), {"aria-label": "Start from"}),
             h("label", {class: "bar", for: "fork-start"}, start, "Start immediately")), note],
-        submit: async (text) => close(await send(post("/api/v1/experiments", {config: text, parentId: experiment.id, activate: start.checked}))),
+        // It is put beside its parent, unless the text names another place.
+        submit: async (text) => close(await send(post("/api/v1/experiments", {config: text, parentId: experiment.id, activate: start.checked, projectId: /^project:/m.test(text) ? undefined : experiment.projectId}))),
     }));
     if (!reply) return;
     toast(`Created experiment ${reply.experiment.id}.`, "good");

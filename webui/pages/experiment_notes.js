@@ -10,6 +10,7 @@
 import {patch} from "../api.js";
 import {fill, h} from "../dom.js";
 import {number} from "../format.js";
+import {rightsOnExperiment} from "../rights.js";
 import {session} from "../session.js";
 import {button, toast, toastError} from "../widgets.js";
 
@@ -137,7 +138,7 @@ export function notesTab(place, tools) {
     }
 
     function draw() {
-        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), button(known ? "Edit" : "Add notes", () => edit(), {icon: "edit", kind: "changes"})),
+        fill(place, h("section", {class: "card notes"}, h("div", {class: "bar"}, h("h2", "Notes"), h("span", {class: "grow"}), rightsOnExperiment(tools.state.experiment).edit && button(known ? "Edit" : "Add notes", () => edit(), {icon: "edit", kind: "changes"})),
             known ? h("div", {class: "prose"}, rendered(known)) : h("p", {class: "dim"}, "No notes yet. Write down what you tried and what you found.")));
     }
     if (drafts.has(mine)) edit(drafts.get(mine));

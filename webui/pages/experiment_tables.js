@@ -4,6 +4,7 @@
 import {del, get} from "../api.js";
 import {fill, h} from "../dom.js";
 import {ago, bytes, duration, number, plural, stateName, time, value as shown} from "../format.js";
+import {rightsOnExperiment} from "../rights.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
 import {dataTable} from "../table.js";
@@ -137,6 +138,7 @@ export function checkpointsTab(place, tools) {
     const foot = h("div");
     const metric = tools.state.experiment.searcherMetric || "metric";
     const isWhole = (row) => stateName(row.state) === "COMPLETED";
+    const mayDelete = rightsOnExperiment(tools.state.experiment).control;
 
     const remove = async (uuids) => {
         const subject = uuids.length === 1 ? `Checkpoint ${uuids[0]}` : plural(uuids.length, "checkpoint");
@@ -169,14 +171,14 @@ export function checkpointsTab(place, tools) {
             {id: "state", label: "State", sortable: true, cell: (row) => badge(row.state)},
             {id: "actions", label: h("span", {class: "hidden"}, "Actions"), cell: (row) => isWhole(row) && h("span", {class: "bar nowrap"},
                 h("a", {class: "button plain", href: `/checkpoints/${row.uuid}?format=tgz`, download: `${row.uuid}.tar.gz`, "aria-label": `Download checkpoint ${row.uuid.slice(0, 8)}`, title: "Download (tar.gz)"}, icon("download")),
-                button("", () => remove([row.uuid]), {kind: "plain danger-text changes", icon: "cross", "aria-label": `Delete checkpoint ${row.uuid.slice(0, 8)}`, title: "Delete"}))},
+                mayDelete && button("", () => remove([row.uuid]), {kind: "plain danger-text changes", icon: "cross", "aria-label": `Delete checkpoint ${row.uuid.slice(0, 8)}`, title: "Delete"}))},
         ],
     });
 
     function drawTop() {
         const chosen = rows.filter((row) => selection.has(row.uuid) && isWhole(row)).map((row) => row.uuid);
         fill(top, h("span", {class: "dim"}, plural(tools.state.experiment.checkpointCount, "checkpoint"), `, ${bytes(tools.state.experiment.checkpointSize)}`), h("span", {class: "grow"}),
-            chosen.length > 0 && button(`Delete ${chosen.length}`, () => remove(chosen), {kind: "danger changes"}));
+            mayDelete && chosen.length > 0 && button(`Delete ${chosen.length}`, () => remove(chosen), {kind: "danger changes"}));
     }
 
     async function read() {

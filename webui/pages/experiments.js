@@ -13,7 +13,7 @@ import {checkMenu} from "../check_menu.js";
 import {debounce, fill, h} from "../dom.js";
 import {bytes, duration, number, plural, time} from "../format.js";
 import {go, link, setQuery} from "../router.js";
-import {mayChange} from "../session.js";
+import {may, maySomewhere, seesOnlySome} from "../rights.js";
 import {chooseProject} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, errorSentence, field, menu, progressBar, toast, toastError} from "../widgets.js";
@@ -59,7 +59,7 @@ const ALWAYS = ["name", "state", "archived"];
 
 const STATES = ["RUNNING", "STARTING", "PULLING", "QUEUED", "PAUSED", "STOPPING_COMPLETED", "STOPPING_CANCELED", "STOPPING_KILLED", "STOPPING_ERROR", "COMPLETED", "CANCELED", "ERROR", "DELETING", "DELETE_FAILED"];
 
-// [name, label, past participle, warning, kind]
+// [name, label, past participle, warning, kind], and the permission that each needs
 const ACTIONS = [
     ["activate", "Activate", "activated"],
     ["pause", "Pause", "paused"],
@@ -69,6 +69,7 @@ const ACTIONS = [
     ["unarchive", "Unarchive", "unarchived"],
     ["delete", "Delete", "deleted", "Their metrics, logs and checkpoints are deleted, too. This cannot be undone.", "danger"],
 ];
+const NEEDS = {archive: "UPDATE_EXPERIMENT_METADATA", unarchive: "UPDATE_EXPERIMENT_METADATA", delete: "DELETE_EXPERIMENT"};
 
 function nameCell(row) {
     const name = row.name?.trim();
@@ -108,8 +109,11 @@ export async function page(ctx) {
     await showExperiments(ctx, {head: h("div", {class: "head"}, h("h1", "Experiments"), button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"}))});
 }
 
-// `within`: query parameters that are always sent ({projectIds: 3}); `none`: shown if there is nothing to list.
-export async function showExperiments({root, query, signal, live, onLeave, keys}, {head = null, within = {}, none = null}) {
+// `within`: query parameters that are always sent ({projectIds: 3}); `workspaceId`: where all of them are, if that is known;
+// `none`: shown if there is nothing to list.
+export async function showExperiments({root, query, signal, live, onLeave, keys}, {head = null, within = {}, workspaceId = 0, none = null}) {
+    // The master refuses single experiments of a selection; here only what the user may do nowhere is left out.
+    const mayHere = (permission = "UPDATE_EXPERIMENT") => workspaceId ? may(permission, {workspaceId}) : maySomewhere(permission);
     const view = viewFrom(query);
     const selection = new Set();
     const known = new Map(); // names of experiments seen so far, for dialogs and toasts
@@ -259,7 +263,7 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
     function nothing() {
         if (reply.total) return null;
         if (!reply.all && none) return none();
-        if (!reply.all) return empty(h("p", "There are no experiments yet."), h("p", "Create one: ", h("code", "det experiment create config.yaml .")));
+        if (!reply.all) return empty(h("p", seesOnlySome() ? "There are no experiments that you may see yet." : "There are no experiments yet."), maySomewhere("CREATE_EXPERIMENT") && h("p", "Create one: ", h("code", "det experiment create config.yaml .")));
         if (!isFiltered(view)) return empty(h("p", view.archived === "yes" ? "No experiment is archived." : "All experiments are archived."),
             button("Show all", () => change({archived: "both"})));
         return empty(h("p", "No experiments match."), button("Clear filters", clearFilters));
@@ -356,9 +360,9 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
             isWhole && button(`Select all ${number(reply.total)} that match`, doing(selectAll), {kind: "plain"}), button("Clear selection", selectNone, {kind: "plain", title: "Esc"}),
             h("span", {class: "grow"}),
             button("Compare", compare, {disabled: selection.size < 2 || selection.size > COMPARE_MOST, title: selection.size > COMPARE_MOST ? `At most ${COMPARE_MOST} can be compared` : "c"}),
-            mayChange() && ACTIONS.slice(0, 4).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
-            mayChange() && menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
-                .concat([["Add label …", doing(() => label(true))], ["Remove label …", doing(() => label(false))], ["Move to project …", doing(move)]])));
+            ACTIONS.slice(0, 4).filter(([name]) => mayHere(NEEDS[name])).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
+            (mayHere() || mayHere("UPDATE_EXPERIMENT_METADATA")) && menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].filter(([name]) => mayHere(NEEDS[name])).map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
+                .concat(mayHere("UPDATE_EXPERIMENT_METADATA") ? [["Add label …", doing(() => label(true))], ["Remove label …", doing(() => label(false))]] : [], mayHere() ? [["Move to project …", doing(move)]] : [])));
         for (const node of selected.querySelectorAll("button")) if (held && node.textContent === held && !node.disabled) node.focus();
     }
 

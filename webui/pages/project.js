@@ -4,13 +4,14 @@
 import {ApiError, get, post} from "../api.js";
 import {fill, h} from "../dom.js";
 import {isId} from "../router.js";
+import {may} from "../rights.js";
 import {mayChange} from "../session.js";
-import {actionsOf, crumbs, doing, editProject, mayEdit, stateChip} from "../spaces.js";
+import {actionsOf, crumbs, doing, editProject, stateChip} from "../spaces.js";
 import {empty, menu, tabs} from "../widgets.js";
 
-const nothingYet = (project) => empty(h("p", "There are no experiments in this project yet."),
+const nothingYet = (project) => empty(h("p", "There are no experiments in this project yet."), may("CREATE_EXPERIMENT", {workspaceId: project.workspaceId}) && [
     h("p", "Create one: ", h("code", `det experiment create config.yaml . --project_id ${project.id}`)),
-    h("p", "or name it in the configuration: ", h("code", `workspace: ${project.workspaceName}`), " and ", h("code", `project: ${project.name}`)));
+    h("p", "or name it in the configuration: ", h("code", `workspace: ${project.workspaceName}`), " and ", h("code", `project: ${project.name}`))]);
 
 export async function page(ctx) {
     const {root, params, title, signal} = ctx;
@@ -31,7 +32,7 @@ export async function page(ctx) {
         fill(head, crumbs(["/workspaces", "Workspaces"], [`/workspaces/${project.workspaceId}`, project.workspaceName], [null, project.name]),
             h("div", {class: "head"}, h("h1", project.name, " ", h("span", {class: "chip mono"}, project.key), project.archived && h("span", {class: "chip"}, "archived"), stateChip(project)),
                 h("div", {class: "bar changes"}, !project.immutable && menu("Actions", () => actionsOf("project", project, {
-                    may: mayEdit(project.userId, workspace.userId), changed: refresh, left: `/workspaces/${project.workspaceId}`, edit: async () => await editProject(project) && refresh()})))),
+                    owners: [project.userId, workspace.userId], changed: refresh, left: `/workspaces/${project.workspaceId}`, edit: async () => await editProject(project) && refresh()})))),
             project.description && h("p", {class: "dim"}, project.description),
             tabs([["experiments", "Experiments", project.numExperiments], ["notes", "Notes", project.notes.length]], tab, (name) => `/projects/${id}/${name}`));
     }
@@ -49,6 +50,6 @@ export async function page(ctx) {
         await showNotes(body, project, refresh);
     } else {
         const {showExperiments} = await import("./experiments.js");
-        await showExperiments({...ctx, root: body}, {within: {projectIds: id}, none: () => nothingYet(project)});
+        await showExperiments({...ctx, root: body}, {within: {projectIds: id}, workspaceId: project.workspaceId, none: () => nothingYet(project)});
     }
 }

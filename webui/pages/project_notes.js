@@ -3,6 +3,7 @@
 
 import {get, put} from "../api.js";
 import {fill, h} from "../dom.js";
+import {may} from "../rights.js";
 import {ask, doing} from "../spaces.js";
 import {loadStylesheet} from "../stylesheet.js";
 import {button, confirm, empty} from "../widgets.js";
@@ -10,6 +11,7 @@ import {rendered} from "./experiment_notes.js";
 
 export async function showNotes(place, project, changed) {
     const address = `/api/v1/projects/${project.id}`;
+    const mayWrite = may("UPDATE_PROJECT", {workspaceId: project.workspaceId}); // in mode basic: everybody
 
     // All notes are written at once, so they are read just before: another user may have added some.
     async function change(fn) {
@@ -35,9 +37,9 @@ export async function showNotes(place, project, changed) {
     });
 
     function draw() {
-        fill(place, h("div", {class: "bar"}, button("Add note", add, {icon: "plus", kind: "changes"})),
+        fill(place, mayWrite && h("div", {class: "bar"}, button("Add note", add, {icon: "plus", kind: "changes"})),
             project.notes.length ? project.notes.map((note) => h("section", {class: "card notes", "aria-label": note.name},
-                h("div", {class: "bar"}, h("h2", note.name), h("span", {class: "grow"}), button("Edit", edit(note), {icon: "edit", kind: "changes", "aria-label": `Edit ${note.name}`}), button("Delete", remove(note), {kind: "changes", "aria-label": `Delete ${note.name}`})),
+                h("div", {class: "bar"}, h("h2", note.name), h("span", {class: "grow"}), mayWrite && [button("Edit", edit(note), {icon: "edit", kind: "changes", "aria-label": `Edit ${note.name}`}), button("Delete", remove(note), {kind: "changes", "aria-label": `Delete ${note.name}`})]),
                 h("div", {class: "prose"}, rendered(note.contents)))) : empty(h("p", "No notes yet.")));
     }
     await loadStylesheet(new URL("./experiment.css", import.meta.url));

@@ -19,7 +19,7 @@ function profileCard() {
         toast("Saved", "good");
     });
     return h("section", {class: "card changes"}, h("h2", "Profile"),
-        facts([["User", user.username], ["Role", user.admin ? "Administrator" : "User"], ["Last sign-in", time(user.lastAuthAt)]]),
+        facts([["User", user.username], !session.permissions && ["Role", user.admin ? "Administrator" : "User"], ["Last sign-in", time(user.lastAuthAt)]]),
         h("form", {class: "inline", onsubmit: (event) => {
             event.preventDefault();
             save.click();

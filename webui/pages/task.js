@@ -4,6 +4,7 @@
 import {get, post} from "../api.js";
 import {fill, h, throttle} from "../dom.js";
 import {isOver, longTitle, number, stateName, time, took} from "../format.js";
+import {mayControlTask, whyNot} from "../rights.js";
 import {link} from "../router.js";
 import {dataTable} from "../table.js";
 import {badge, confirm, copyButton, facts, tabs, workButton} from "../widgets.js";
@@ -33,14 +34,16 @@ function actions(shown, refresh) {
     const {task, board} = shown;
     const state = stateOf(shown);
     const act = (verb) => post(`/api/v1/tasks/${task.taskId}/${verb}`).then(refresh);
+    const isAllowed = mayControlTask(task);
+    const why = whyNot(isAllowed);
     if (!task.taskState || isOver(task.taskState)) return [];
     return [
         canOpen(shown) && h("a", {class: "button primary", href: board.serviceAddress, target: "_blank", rel: "noopener"}, "Open TensorBoard"),
-        !task.noPause && state === "ACTIVE" && workButton("Pause", () => act("pause"), {icon: "pause", title: "Stops the job. It starts from the beginning when it is unpaused."}),
-        !task.noPause && state === "PAUSED" && workButton("Unpause", () => act("unpause"), {icon: "play"}),
+        !task.noPause && state === "ACTIVE" && workButton("Pause", () => act("pause"), {icon: "pause", disabled: !isAllowed, title: why ?? "Stops the job. It starts from the beginning when it is unpaused."}),
+        !task.noPause && state === "PAUSED" && workButton("Unpause", () => act("unpause"), {icon: "play", disabled: !isAllowed, title: why}),
         workButton("Kill", async () => {
             if (await confirm(`Kill ${task.name}?`, "Its processes are stopped at once.", "Kill", "danger")) await act("kill");
-        }, {kind: "danger", disabled: state.startsWith("STOPPING") || state === "TERMINATING"}),
+        }, {kind: "danger", disabled: !isAllowed || state.startsWith("STOPPING") || state === "TERMINATING", title: why}),
     ];
 }
 
@@ -57,6 +60,7 @@ function overview(node, shown) {
         board && ["Trials", links(board.trialIds, "/trials")],
         canOpen(shown) && ["Address", h("a", {href: board.serviceAddress, target: "_blank", rel: "noopener"}, new URL(board.serviceAddress, location).href)],
         ["Owner", task.username],
+        task.workspaceName && ["Workspace", link(`/workspaces/${task.workspaceId}`, {}, task.workspaceName)],
         ["Slots", number(task.slots)],
         ["Resource pool", task.resourcePool],
         ["Priority", number(task.priority)],

@@ -6,6 +6,7 @@
 import {get, post} from "../api.js";
 import {debounce, fill, h, throttle} from "../dom.js";
 import {ago, isOver, number, plural, stateName, time, took} from "../format.js";
+import {mayControlTask, maySomewhere, seesOnlySome, whyNot} from "../rights.js";
 import {link, setQuery} from "../router.js";
 import {dataTable} from "../table.js";
 import {badge, button, confirm, empty, select, toast, toastError} from "../widgets.js";
@@ -25,7 +26,7 @@ async function readTasks(withEnded, signal) {
     return tasks.map((task) => {
         const board = boards.get(task.taskId);
         return {
-            id: task.taskId, name: task.name, owner: task.username, slots: task.slots, pool: task.resourcePool, start: task.startTime, end: task.endTime,
+            id: task.taskId, name: task.name, owner: task.username, userId: task.userId, workspaceId: task.workspaceId, slots: task.slots, pool: task.resourcePool, start: task.startTime, end: task.endTime,
             type: TYPES[task.taskType] || "Task", board,
             state: isOver(task.taskState) || !board ? stateName(task.taskState) : stateName(board.state),
         };
@@ -79,13 +80,18 @@ export async function page({root, query, title, live, onLeave, signal}) {
     const killer = button("Kill", () => killTasks([...selection]).then(refresh).catch(toastError), {kind: "danger", disabled: true});
     const table = dataTable({
         label: "Tasks", columns: COLUMNS, sort: chosen.sort, selection, href: (task) => `/tasks/${task.id}`,
-        onSort: (sort) => choose({sort}), onSelect: () => killer.disabled = !selection.size,
+        onSort: (sort) => choose({sort}), onSelect: drawKiller,
     });
     const search = h("input", {type: "search", placeholder: "Name or ID", "aria-label": "Search tasks", value: chosen.q, oninput: debounce((event) => choose({q: event.target.value}), 150)});
     const states = h("select", {"aria-label": "State", onchange: (event) => choose({state: event.target.value})});
     const owners = h("select", {"aria-label": "Owner", onchange: (event) => choose({owner: event.target.value})});
     const ended = h("input", {type: "checkbox", checked: Boolean(chosen.ended), onchange: (event) => choose({ended: event.target.checked ? "1" : ""}, true)});
 
+    function drawKiller() {
+        const isAllowed = all.filter((task) => selection.has(task.id)).every(mayControlTask);
+        killer.disabled = !selection.size || !isAllowed;
+        killer.title = whyNot(isAllowed) ?? "";
+    }
     function choose(changes, readsAgain) {
         Object.assign(chosen, changes);
         setQuery({...changes, sort: chosen.sort === "-start" ? "" : chosen.sort});
@@ -106,19 +112,19 @@ export async function page({root, query, title, live, onLeave, signal}) {
         offer(states, "Any state", "state");
         offer(owners, "Any owner", "owner");
         for (const id of selection) if (!rows.some((row) => row.id === id)) selection.delete(id);
-        killer.disabled = !selection.size;
+        drawKiller();
         counted.textContent = plural(rows.length, "task");
         table.rows(rows);
         if (rows.length) fill(place, table.node);
         else if (all.length) fill(place, empty(h("p", "No tasks match.")));
-        else fill(place, empty(h("p", chosen.ended ? "No tasks yet." : "No tasks are running or waiting. “Show ended” lists the others."), h("pre", h("code", HELP))));
+        else fill(place, empty(h("p", chosen.ended ? "No tasks yet." : `No tasks ${seesOnlySome() ? "that you may see " : ""}are running or waiting. “Show ended” lists the others.`), maySomewhere("CREATE_NSC") && h("pre", h("code", HELP))));
     }
     const refresh = throttle(async () => {
         all = await readTasks(Boolean(chosen.ended), signal);
         draw();
     });
 
-    fill(root, h("div", {class: "head"}, h("h1", "Tasks"), h("div", {class: "bar"}, killer)),
+    fill(root, h("div", {class: "head"}, h("h1", "Tasks"), h("div", {class: "bar"}, maySomewhere("UPDATE_NSC") && killer)),
         h("div", {class: "bar"}, search, select([["", "Any type"], "Job", "TensorBoard"], chosen.type, (type) => choose({type}), {"aria-label": "Type"}), states, owners,
             select([["", "Any slots"], ["some", "With slots"], ["none", "Without slots"]], chosen.slots, (slots) => choose({slots}), {"aria-label": "Slots"}),
             select([["", "Any time"], ["hour", "Last hour"], ["day", "Last day"], ["week", "Last week"]], chosen.since, (since) => choose({since}), {"aria-label": "Started"}),

@@ -12,6 +12,7 @@ import {fill, h, throttle} from "../dom.js";
 import {failureCard} from "../failure_card.js";
 import {ago, bytes, duration, isOver, longTitle, number, stateName, time, took, value} from "../format.js";
 import {BASE, isId, link} from "../router.js";
+import {rightsOnExperiment} from "../rights.js";
 import {loadStylesheet} from "../stylesheet.js";
 import {badge, confirm, copyButton, empty, errorBox, facts, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
@@ -68,11 +69,12 @@ function actions(state) {
     const isEnded = isOver(trial.state);
     const best = trial.bestCheckpoint?.uuid;
     const isSingle = experiment.searcherType === "single" || experiment.numTrials === 1;
+    const rights = rightsOnExperiment(experiment);
     return h("div", {class: "bar changes"},
-        menu("Fork or continue", [
-            ["Fork with these hyperparameters", () => forkTrial(state).catch(toastError)],
-            ["Fork from the best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "This trial has no checkpoint"}],
-            isSingle && ["Continue the experiment", async () => {
+        (rights.fork || (rights.control && isSingle)) && menu("Fork or continue", [
+            rights.fork && ["Fork with these hyperparameters", () => forkTrial(state).catch(toastError)],
+            rights.fork && ["Fork from the best checkpoint", () => forkTrial(state, best).catch(toastError), {disabled: !best, title: best ? "" : "This trial has no checkpoint"}],
+            rights.control && isSingle && ["Continue the experiment", async () => {
                 try {
                     const [{continueDialog}] = await Promise.all([import("./experiment_fork.js"), loadStylesheet(new URL("experiment.css", import.meta.url))]);
                     await continueDialog(experiment, state.config);
@@ -81,11 +83,11 @@ function actions(state) {
                 }
             }, {disabled: !isOver(experiment.state), title: isOver(experiment.state) ? "" : "The experiment is still running"}],
         ]),
-        workButton("TensorBoard", async () => {
+        rights.task && workButton("TensorBoard", async () => {
             const {openTensorBoard} = await import("../tensorboard.js");
-            await openTensorBoard({trialIds: [trial.id]});
+            await openTensorBoard({trialIds: [trial.id], workspaceId: experiment.workspaceId});
         }, {title: "Open this trial in TensorBoard"}),
-        !isEnded && !experiment.unmanaged && workButton("Kill", () => kill(trial), {kind: "danger", icon: "stop"}));
+        rights.control && !isEnded && !experiment.unmanaged && workButton("Kill", () => kill(trial), {kind: "danger", icon: "stop"}));
 }
 
 // ---- header ----
@@ -127,7 +129,7 @@ function head(state, tab) {
         h("div", {class: "head"},
             h("div",
                 h("p", {class: "crumb"}, link(`/experiments/${experimentId}`, {}, `Experiment ${experimentId}`), h("span", {class: "dim", title: longTitle(name)}, ` · ${name}`)),
-                h("div", {class: "bar"}, h("h1", `Trial ${id}`), parts.badge)),
+                h("div", {class: "bar"}, h("h1", `Trial ${id}`), state.trial.localId && h("span", {class: "chip mono", title: "The trial’s number in its project"}, state.trial.localId), parts.badge)),
             parts.actions),
         shortHparams(state.trial), parts.tiles, parts.tabs);
     const update = () => {

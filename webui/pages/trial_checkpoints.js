@@ -4,6 +4,7 @@
 import {get} from "../api.js";
 import {fill, h} from "../dom.js";
 import {ago, bytes, number, plural, stateName, time} from "../format.js";
+import {rightsOnExperiment} from "../rights.js";
 import {readQuery, setQuery} from "../router.js";
 import {dataTable} from "../table.js";
 import {badge, button, copyButton, dialog, empty, facts, icon, toast, toastError} from "../widgets.js";
@@ -24,7 +25,7 @@ function details(row, state) {
             row.training?.searcherMetric !== null && row.training?.searcherMetric !== undefined && [state.config.searcher?.metric || "Metric", number(row.training.searcherMetric)],
             ["Saved", `${time(row.reportTime)} (${ago(row.reportTime)})`], ["Size", `${bytes(sizeOf(row))} in ${plural(files.length, "file")}`]]),
         isWhole(row) ? [
-            h("div", {class: "bar checkpoint-actions"}, FORMATS.map(([format, label]) => download(row, format, label)), button("Fork from here", () => forkTrial(state, row.uuid).catch(toastError), {kind: "changes"})),
+            h("div", {class: "bar checkpoint-actions"}, FORMATS.map(([format, label]) => download(row, format, label)), rightsOnExperiment(state.experiment).fork && button("Fork from here", () => forkTrial(state, row.uuid).catch(toastError), {kind: "changes"})),
             h("p", {class: "dim"}, "On the command line: ", h("code", `det checkpoint download ${row.uuid}`))] : h("p", {class: "dim"}, "Its files were deleted."),
         files.length > 0 && [h("h3", "Files"), h("div", {class: "checkpoint-files", tabindex: 0}, h("table", {class: "data"}, h("caption", {class: "hidden"}, "Files"),
             h("thead", h("tr", h("th", {scope: "col"}, "File"), h("th", {scope: "col", class: "num"}, "Size"))),

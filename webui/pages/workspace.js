@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // workspace.js - one workspace: its projects, and the defaults of what runs in it.
 
-import {ApiError, get, patch, post} from "../api.js";
+import {ApiError, get, isAbort, patch, post} from "../api.js";
 import {fill, h, throttle} from "../dom.js";
 import {ago, number, time} from "../format.js";
 import {isId, link, setQuery} from "../router.js";
-import {actionsOf, ask, createProject, crumbs, doing, mayEdit, NAME_MOST, stateChip} from "../spaces.js";
+import {may} from "../rights.js";
+import {actionsOf, ask, createProject, crumbs, doing, NAME_MOST, stateChip} from "../spaces.js";
 import {dataTable} from "../table.js";
-import {button, empty, facts, menu, tabs} from "../widgets.js";
+import {button, empty, errorBox, facts, menu, tabs} from "../widgets.js";
 
 const COLUMNS = [
     {id: "name", label: "Name", class: "cut wide-name", sortable: true, cell: (p) => [link(`/projects/${p.id}`, {title: p.name}, p.name), p.archived && h("span", {class: "chip"}, "archived"), stateChip(p), p.description && h("small", {class: "dim"}, p.description)]},
@@ -36,7 +37,7 @@ function projectsView(state, query) {
         setQuery({archived: event.target.checked ? "1" : ""});
         draw();
     }});
-    const isOpen = () => !state.workspace.immutable && !state.workspace.archived;
+    const isOpen = () => !state.workspace.immutable && !state.workspace.archived && may("CREATE_PROJECT", {workspaceId: state.workspace.id});
     function draw() {
         const rows = sorted(state.projects.filter((p) => archived.checked || state.workspace.archived || !p.archived), sort);
         table.rows(rows);
@@ -61,13 +62,27 @@ function settingsView(state, changed) {
     function draw() {
         const {workspace} = state;
         const storage = workspace.checkpointStorageConfig;
-        fill(node, h("div", {class: "bar"}, h("h2", "Defaults"), h("span", {class: "grow"}), !workspace.immutable && !workspace.archived && button("Set pools", set, {icon: "edit", kind: "changes"})),
+        fill(node, h("div", {class: "bar"}, h("h2", "Defaults"), h("span", {class: "grow"}), !workspace.immutable && !workspace.archived && may("SET_WORKSPACE_DEFAULT_RESOURCE_POOL", {workspaceId: workspace.id}) && button("Set pools", set, {icon: "edit", kind: "changes"})),
             h("p", {class: "dim"}, "Used by everything in this workspace whose configuration does not say otherwise."),
             facts([["Pool with slots", workspace.defaultComputePool || "the cluster's default"], ["Pool without slots", workspace.defaultAuxPool || "the cluster's default"],
                 ["Checkpoint storage", storage ? h("code", JSON.stringify(storage)) : "the cluster's"], ["Unix user of tasks", taskUser(workspace.agentUserGroup) || "each user's own"]]),
-            h("p", {class: "dim"}, "Storage and Unix user are set with ", h("code", `det workspace edit '${workspace.name}' …`), "."));
+            may("UPDATE_WORKSPACE", {workspaceId: workspace.id, owners: [workspace.userId]}) && h("p", {class: "dim"}, "Storage and Unix user are set with ", h("code", `det workspace edit '${workspace.name}' …`), "."));
     }
     return {node, draw};
+}
+
+// Who may do what here, and why; those who assign roles do it here.
+const maySeeAccess = (workspace) => may("ASSIGN_ROLES", {workspaceId: workspace.id, owners: [workspace.userId]});
+
+function accessView(state, signal) {
+    const node = h("div", {class: "stack"});
+    let shownFor = 0;
+    return {node, draw() {
+        if (shownFor === state.workspace.id) return; // what changes in the workspace does not change who may what
+        shownFor = state.workspace.id;
+        if (!maySeeAccess(state.workspace)) return fill(node, empty(h("p", "Only those who may assign roles here see who may do what.")));
+        import("../admin/access.js").then(({showWorkspace}) => showWorkspace(node, state.workspace, signal)).catch((error) => isAbort(error) || fill(node, errorBox(error)));
+    }};
 }
 
 export async function page({root, params, query, title, signal, live}) {
@@ -81,7 +96,7 @@ export async function page({root, params, query, title, signal, live}) {
         const [{workspace}, {projects}] = await Promise.all([get(`/api/v1/workspaces/${id}`, null, {signal}), get(`/api/v1/workspaces/${id}/projects`, null, {signal})]);
         Object.assign(state, {workspace, projects});
     }
-    const view = tab === "settings" ? settingsView(state, () => refresh()) : projectsView(state, query);
+    const view = tab === "settings" ? settingsView(state, () => refresh()) : tab === "access" ? accessView(state, signal) : projectsView(state, query);
     function draw() {
         const {workspace} = state;
         const edit = async () => {
@@ -97,9 +112,9 @@ export async function page({root, params, query, title, signal, live}) {
                     await post(`/api/v1/workspaces/${id}/${workspace.pinned ? "unpin" : "pin"}`);
                     await refresh();
                 }), {icon: "star"}),
-                !workspace.immutable && menu("Actions", () => actionsOf("workspace", workspace, {may: mayEdit(workspace.userId), changed: refresh, left: "/workspaces", edit})),
-                !workspace.immutable && !workspace.archived && button("New project", doing(() => createProject(workspace)), {kind: "primary", icon: "plus"}))),
-            tabs([["projects", "Projects", state.projects.length], ["settings", "Settings"]], tab, (name) => `/workspaces/${id}/${name}`));
+                !workspace.immutable && menu("Actions", () => actionsOf("workspace", workspace, {owners: [workspace.userId], changed: refresh, left: "/workspaces", edit})),
+                !workspace.immutable && !workspace.archived && may("CREATE_PROJECT", {workspaceId: workspace.id}) && button("New project", doing(() => createProject(workspace)), {kind: "primary", icon: "plus"}))),
+            tabs([["projects", "Projects", state.projects.length], maySeeAccess(workspace) && ["access", "Access"], ["settings", "Settings"]], tab, (name) => `/workspaces/${id}/${name}`));
         view.draw();
     }
     const refresh = throttle(async () => {

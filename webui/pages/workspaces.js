@@ -5,6 +5,8 @@ import {get, post} from "../api.js";
 import {debounce, fill, h, throttle} from "../dom.js";
 import {plural} from "../format.js";
 import {link, setQuery} from "../router.js";
+import {may} from "../rights.js";
+import {session} from "../session.js";
 import {createWorkspace, doing, stateChip} from "../spaces.js";
 import {button, empty} from "../widgets.js";
 
@@ -44,14 +46,14 @@ export async function page({root, query, title, signal, live}) {
         fill(place, group("Pinned", rows.filter((one) => one.pinned)),
             projects.length > 0 && !words && h("section", {"aria-label": "Recent projects"}, h("h2", "Recent projects"), h("ul", {class: "spaces"}, projects.map(recent))),
             group(rows.some((one) => one.pinned) ? "Other workspaces" : "Workspaces", rows.filter((one) => !one.pinned)),
-            !rows.length && empty(h("p", "No workspaces match.")));
+            !rows.length && empty(h("p", workspaces.length || !session.permissions ? "No workspaces match." : "You have no role in any workspace. Ask an administrator for one.")));
     }
     const refresh = throttle(async () => {
         [{workspaces}, {projects}] = await Promise.all([get("/api/v1/workspaces", {sortBy: "SORT_BY_NAME"}, {signal}), get("/api/v1/user/projects/activity", {limit: RECENT}, {signal})]);
         draw();
     }, 500);
 
-    fill(root, h("div", {class: "head"}, h("h1", "Workspaces"), button("New workspace", doing(createWorkspace), {kind: "primary changes", icon: "plus"})),
+    fill(root, h("div", {class: "head"}, h("h1", "Workspaces"), may("CREATE_WORKSPACE") && button("New workspace", doing(createWorkspace), {kind: "primary changes", icon: "plus"})),
         h("div", {class: "bar"}, search, h("label", archived, " Show archived")), place);
     await refresh();
     live({kinds: "experiments"}, refresh);

@@ -154,6 +154,8 @@ RUN(rbac_list_groups_roles);
 RUN(rbac_assign_role);
 RUN(rbac_unassign_role);
 RUN(rbac_who_may);
+RUN(workspace_access);
+RUN(workspace_list_members);
 /* people/token.c */
 RUN(token_create);
 RUN(token_list);

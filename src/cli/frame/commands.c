@@ -293,7 +293,8 @@ const struct cli_command cli_commands[] = {
                 "event files it shows the metrics that they have reported.  It ends "
                 "when nobody has used it for a while."),
     COMMAND("tensorboard", "list", "", run_tensorboard_list, CLI_CALLS | CLI_LISTS,
-            "List TensorBoards", OPTS(task_list_opts, task_list_options), ALIAS("ls")),
+            "List TensorBoards", OPTS(tensorboard_list_opts, tensorboard_list_options),
+            ALIAS("ls")),
     COMMAND("tensorboard", "open", "ID", run_tensorboard_open, CLI_CALLS,
             "Open a TensorBoard, when it is ready",
             OPTS(tensorboard_open_opts, tensorboard_open_options),
@@ -334,6 +335,21 @@ const struct cli_command cli_commands[] = {
             OPTS(space_list_opts, space_list_options)),
     COMMAND("workspace", "list-pools", "NAME", run_workspace_list_pools,
             CLI_CALLS | CLI_LISTS, "List the resource pools that a workspace may use"),
+
+    COMMAND("workspace", "list-members", "NAME", run_workspace_list_members,
+            CLI_CALLS | CLI_LISTS, "List users and groups with a role in a workspace",
+            .help = "Only roles that are assigned in this workspace; 'det workspace "
+                    "access' also shows roles on the cluster, owners and members of "
+                    "groups."),
+    COMMAND("workspace", "access", "NAME", run_workspace_access, CLI_CALLS | CLI_LISTS,
+            "List who may do what in a workspace, and why",
+            .help =
+                "For administrators, the owner of the workspace (mode basic) and those "
+                "who assign its roles (mode rbac).  SUBMIT: create experiments; TASKS: "
+                "start TensorBoards and jobs; CONTROL: pause, cancel, kill, move; "
+                "DELETE, PROJECTS, WORKSPACE: change or delete them; ROLES: assign "
+                "roles.  WHY names the role, and the group through which the user has "
+                "it.  'det rbac who-may' lists every permission."),
 
     COMMAND("project", "list", "WORKSPACE", run_workspace_list_projects,
             CLI_CALLS | CLI_LISTS, "List the projects of a workspace",

@@ -293,7 +293,9 @@ const struct cli_opt job_run_opts[] = {
     PAIRS(0, "config", job_run_options, config, "KEY=VALUE",
           "override a key of CONFIG (the value is YAML); may be repeated"),
     NUMBER(0, "project_id", job_run_options, project_id, "ID", 1, COUNT_MOST,
-           "put it in this project"),
+           "put it in the workspace of this project"),
+    TEXT('w', "workspace-name", job_run_options, workspace, "WORKSPACE",
+         "put it in this workspace"),
     END,
 };
 
@@ -495,7 +497,7 @@ const struct cli_opt checkpoint_restore_opts[] = {
         TEXT(0, "initial-password-file", struct_, initial_password_file, "FILE",       \
              "file with the password for users without one ('-': standard input)"),    \
         TEXT(0, "initial-password", struct_, initial_password, "PASSWORD",             \
-             "the same on the command line, where other users may see it"),           \
+             "the same on the command line, where other users may see it"),            \
         TEXT(0, "tls-cert", struct_, tls_cert, "FILE",                                 \
              "speak TLS with the certificate in this PEM file"),                       \
         TEXT(0, "tls-key", struct_, tls_key, "FILE",                                   \
@@ -599,10 +601,19 @@ const struct cli_opt enter_opts[] = {
     END,
 };
 
+const struct cli_opt tensorboard_list_opts[] = {
+    FLAG('a', "all", tensorboard_list_options, all, "also ended ones"),
+    TEXT('w', "workspace-name", tensorboard_list_options, workspace, "WORKSPACE",
+         "only of this workspace"),
+    END,
+};
+
 const struct cli_opt tensorboard_start_opts[] = {
     TEXTS('t', "trial-ids", tensorboard_start_options, trial_ids, "ID",
           "show these trials, with or without experiments"),
     TEXT(0, "name", tensorboard_start_options, name, "NAME", "name in lists"),
+    TEXT('w', "workspace-name", tensorboard_start_options, workspace, "WORKSPACE",
+         "put it in this workspace"),
     NUMBER(0, "timeout", tensorboard_start_options, timeout, "SECONDS", 0, 2147483647,
            "end after this time without use; 0: never (default: the master's)"),
     FLAG('d', "detach", tensorboard_start_options, detach,

@@ -32,6 +32,7 @@ extern const struct cli_opt download_opts[];
 extern const struct cli_opt drain_opts[];
 extern const struct cli_opt job_run_opts[];
 extern const struct cli_opt task_list_opts[];
+extern const struct cli_opt tensorboard_list_opts[];
 extern const struct cli_opt job_list_opts[];
 extern const struct cli_opt job_update_opts[];
 extern const struct cli_opt user_create_opts[];

@@ -134,6 +134,7 @@ struct job_run_options {
     bool no_pause;
     struct field_strs config; /* "key=value" */
     int64_t project_id;
+    const char *workspace;
 };
 
 struct task_list_options {
@@ -209,9 +210,15 @@ struct checkpoint_save_options {
     bool wait;
 };
 
+struct tensorboard_list_options {
+    bool all;
+    const char *workspace;
+};
+
 struct tensorboard_start_options {
     struct field_strs trial_ids;
     const char *name;
+    const char *workspace;
     int64_t timeout; /* seconds; CLI_UNSET: the master's */
     bool detach;
     bool no_browser;

@@ -30,6 +30,7 @@ struct submission {
     const struct json *tree; /* the complete configuration */
     const char *folder;      /* NULL: none */
     const char *fork;        /* the id of the task to fork; NULL: none */
+    int64_t workspace_id;    /* 0: none given */
 };
 
 /* ---- the file -------------------------------------------------------------------- */
@@ -101,6 +102,8 @@ static det_status write_body(struct cli *cli, const struct submission *submissio
     jw_strn(&w, "config", submission->config->data, submission->config->len);
     if (options->project_id != CLI_UNSET)
         jw_i64(&w, "projectId", options->project_id);
+    if (submission->workspace_id)
+        jw_i64(&w, "workspaceId", submission->workspace_id);
     if (options->no_pause)
         jw_bool(&w, "noPause", true);
     if (submission->fork)
@@ -195,8 +198,16 @@ static det_status submit_job(struct cli *cli, struct submission *submission)
 {
     const struct job_run_options *options = cli->in->options;
     const char *id;
-    det_status st = send_job(cli, submission, &id);
+    det_status st = DET_OK;
 
+    if (options->workspace && options->project_id != CLI_UNSET)
+        return cli_fail(cli, DET_INVALID,
+                        "--workspace-name and --project_id exclude each other: a "
+                        "project is in one workspace");
+    if (options->workspace)
+        st = task_find_workspace(cli, options->workspace, &submission->workspace_id);
+    if (!st)
+        st = send_job(cli, submission, &id);
     return !st && options->follow ? follow_job(cli, id) : st;
 }
 

@@ -54,6 +54,24 @@ det_status task_find(struct cli *cli, const char *word, const char **ret_id)
     return DET_OK;
 }
 
+det_status task_find_workspace(struct cli *cli, const char *name, int64_t *ret_id)
+{
+    const struct json *found;
+    struct json *reply;
+    det_status st = cli_get(cli, &reply, "/api/v1/workspaces?nameCaseSensitive=%s",
+                            cli_url(cli, name));
+
+    if (st)
+        return st;
+    found = *name ? json_first(json_get(reply, "workspaces")) : NULL;
+    if (!found) {
+        (void)cli_fail(cli, DET_NOT_FOUND, "there is no workspace '%s'", name);
+        return cli_hint(cli, "'det workspace list' shows all");
+    }
+    *ret_id = json_i64(json_get(found, "id"), 0);
+    return DET_OK;
+}
+
 const char *task_state(const struct json *task)
 {
     static const char prefix[] = "GENERIC_TASK_STATE_";

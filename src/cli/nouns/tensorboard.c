@@ -90,6 +90,7 @@ static det_status write_body(struct cli *cli, const struct cli_invocation *in,
     struct json_writer w = JSON_WRITER(body);
     struct cli_ids experiments = {0};
     struct cli_ids trials = {0};
+    int64_t workspace_id = 0;
     det_status st = DET_OK;
 
     if (in->arg_count)
@@ -100,11 +101,15 @@ static det_status write_body(struct cli *cli, const struct cli_invocation *in,
     if (!st && !experiments.count && !trials.count)
         st = cli_fail(cli, DET_INVALID,
                       "name at least one experiment, or trials with --trial-ids");
+    if (!st && options->workspace)
+        st = task_find_workspace(cli, options->workspace, &workspace_id);
     if (st)
         return st;
     jw_object(&w, NULL);
     jw_i64s(&w, "experimentIds", experiments.at, experiments.count);
     jw_i64s(&w, "trialIds", trials.at, trials.count);
+    if (workspace_id)
+        jw_i64(&w, "workspaceId", workspace_id);
     jw_object(&w, "config");
     if (options->name)
         jw_str(&w, "name", options->name);
@@ -166,15 +171,22 @@ static const char *join_ids(struct cli *cli, const struct json *list)
 det_status run_tensorboard_list(struct cli *cli, const struct cli_invocation *in)
 {
     static const struct table_column columns[] = {
-        {"ID", TABLE_LEFT},     {"NAME", TABLE_FLEX},    {"STATE", TABLE_LEFT},
-        {"OWNER", TABLE_LEFT},  {"STARTED", TABLE_LEFT}, {"EXPERIMENTS", TABLE_FLEX},
-        {"TRIALS", TABLE_FLEX}, {"POOL", TABLE_LEFT},    {0}};
-    const struct task_list_options *options = in->options;
+        {"ID", TABLE_LEFT},        {"NAME", TABLE_FLEX},
+        {"STATE", TABLE_LEFT},     {"OWNER", TABLE_LEFT},
+        {"STARTED", TABLE_LEFT},   {"EXPERIMENTS", TABLE_FLEX},
+        {"TRIALS", TABLE_FLEX},    {"POOL", TABLE_LEFT},
+        {"WORKSPACE", TABLE_FLEX}, {0}};
+    const struct tensorboard_list_options *options = in->options;
     struct json *reply;
     struct table table;
-    det_status st = cli_get(cli, &reply, "/api/v1/tensorboards?all=%s",
-                            options->all ? "true" : "false");
+    int64_t workspace_id = 0; /* of all */
+    det_status st = DET_OK;
 
+    if (options->workspace)
+        st = task_find_workspace(cli, options->workspace, &workspace_id);
+    if (!st)
+        st = cli_get(cli, &reply, "/api/v1/tensorboards?all=%s&workspaceId=%" PRId64,
+                     options->all ? "true" : "false", workspace_id);
     if (st)
         return st;
     if (in->format == CLI_JSON)
@@ -196,6 +208,7 @@ det_status run_tensorboard_list(struct cli *cli, const struct cli_invocation *in
         table_add(&table, join_ids(cli, json_get(board, "experimentIds")));
         table_add(&table, join_ids(cli, json_get(board, "trialIds")));
         table_add(&table, json_str(json_get(board, "resourcePool"), ""));
+        table_add(&table, json_str(json_get(board, "workspaceName"), ""));
     }
     return cli_print_table(cli, &table);
 }

@@ -135,6 +135,7 @@ static det_status put_trial(struct cli *cli, const struct json *t)
             json_i64(json_get(t, "id"), 0), json_i64(json_get(t, "experimentId"), 0));
     cli_put(cli, "  %-12s %s%s%s\n", "state", term_color_on(color), state,
             term_color_off(color));
+    cli_print_field(cli, "local id", json_str(json_get(t, "localId"), ""));
     if (json_is_null(json_get(t, "endTime")))
         cli_print_field(cli, "doing", json_str(json_get(t, "runnerState"), ""));
     cli_print_field(cli, "batches",

@@ -112,3 +112,11 @@ const char *people_workspace_name(struct cli *cli, int64_t id)
         name = arena_printf(&cli->mem, "workspace %" PRId64, id);
     return name ? name : "";
 }
+
+const char *people_permission(const struct json *id)
+{
+    static const char prefix[] = "PERMISSION_TYPE_";
+    const char *text = json_str(id, "");
+
+    return strncmp(text, prefix, sizeof(prefix) - 1) ? text : text + sizeof(prefix) - 1;
+}

@@ -20,5 +20,7 @@ det_status people_find_role(struct cli *cli, const char *name, struct json **ret
 det_status people_find_workspace(struct cli *cli, const char *name, int64_t *ret_id);
 /* The name of a workspace; its number as text if it has none that the caller may see. */
 const char *people_workspace_name(struct cli *cli, int64_t id);
+/* "PERMISSION_TYPE_VIEW_NSC" -> "VIEW_NSC" */
+const char *people_permission(const struct json *id);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rbac.c - `det rbac`: roles, who has them, and who may do what. */
+/* rbac.c - `det rbac`: roles, and who has them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,15 +13,6 @@
 #include "cli/output/table.h"
 #include "cli/people/people_find.h"
 #include "data/json/json.h"
-
-/* "PERMISSION_TYPE_VIEW_NSC" -> "VIEW_NSC" */
-static const char *short_permission(const struct json *id)
-{
-    static const char prefix[] = "PERMISSION_TYPE_";
-    const char *text = json_str(id, "");
-
-    return strncmp(text, prefix, sizeof(prefix) - 1) ? text : text + sizeof(prefix) - 1;
-}
 
 static const char *yes_or_no(const struct json *value)
 {
@@ -80,7 +71,7 @@ det_status run_rbac_describe_role(struct cli *cli, const struct cli_invocation *
         return cli_print_json(cli, role);
     table_init(&table, &cli->mem, columns);
     json_each(permission, json_get(role, "permissions")) {
-        table_add(&table, short_permission(json_get(permission, "id")));
+        table_add(&table, people_permission(json_get(permission, "id")));
         table_add(&table, yes_or_no(json_path(permission, "scopeTypeMask.workspace")));
     }
     return cli_print_table(cli, &table);
@@ -201,7 +192,7 @@ static void add_permissions(struct table *table, const char *where,
         json_each(permission, json_get(role, "permissions")) {
             table_add(table, where);
             table_add(table, json_str(json_get(role, "name"), ""));
-            table_add(table, short_permission(json_get(permission, "id")));
+            table_add(table, people_permission(json_get(permission, "id")));
         }
     }
 }
@@ -328,79 +319,4 @@ det_status run_rbac_assign_role(struct cli *cli, const struct cli_invocation *in
 det_status run_rbac_unassign_role(struct cli *cli, const struct cli_invocation *in)
 {
     return change_role(cli, in, "/api/v1/roles/remove-assignments", "Removed:");
-}
-
-/* ---- who may what, and why ------------------------------------------------------------------ */
-
-static const char *reason_text(struct cli *cli, const struct json *reason)
-{
-    const char *kind = json_str(json_get(reason, "kind"), "");
-    const char *role = json_str(json_get(reason, "roleName"), NULL);
-    const char *where =
-        json_bool(json_get(reason, "scopeCluster"), false) ? " on the cluster" : "";
-    const char *text;
-
-    if (!strcmp(kind, "user"))
-        return "any user";
-    if (!strcmp(kind, "owner"))
-        return "owner of the workspace";
-    if (!role)
-        return kind;
-    if (!strcmp(kind, "group"))
-        text = arena_printf(&cli->mem, "%s through group %s%s", role,
-                            json_str(json_get(reason, "groupName"), ""), where);
-    else
-        text = arena_printf(&cli->mem, "%s%s", role, where);
-    return text ? text : "";
-}
-
-static const char *joined_reasons(struct cli *cli, const struct json *reasons)
-{
-    const char *text = NULL;
-
-    json_each(reason, reasons) {
-        const char *one = reason_text(cli, reason);
-
-        text = text ? arena_printf(&cli->mem, "%s, %s", text, one) : one;
-    }
-    return text ? text : "";
-}
-
-static const char *joined_permissions(struct cli *cli, const struct json *list)
-{
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
-    const char *copy;
-
-    json_each(one, list)
-        buf_printf(&text, "%s%s", text.len ? " " : "", short_permission(one));
-    copy = arena_strdup(&cli->mem, text.len ? text.data : "");
-    return copy ? copy : "";
-}
-
-det_status run_rbac_who_may(struct cli *cli, const struct cli_invocation *in)
-{
-    static const struct table_column columns[] = {{"USER", TABLE_LEFT},
-                                                  {"WHY", TABLE_LEFT},
-                                                  {"MAY", TABLE_FLEX},
-                                                  {"MAY WITH OWN OBJECTS", TABLE_FLEX},
-                                                  {0}};
-    struct json *reply;
-    struct table table;
-    int64_t id;
-    det_status st = people_find_workspace(cli, in->args[0], &id);
-
-    if (!st)
-        st = cli_get(cli, &reply, "/api/v1/det/workspaces/%" PRId64 "/access", id);
-    if (st)
-        return st;
-    if (in->format == CLI_JSON)
-        return cli_print_json(cli, reply);
-    table_init(&table, &cli->mem, columns);
-    json_each(one, json_get(reply, "users")) {
-        table_add(&table, json_str(json_path(one, "user.username"), ""));
-        table_add(&table, joined_reasons(cli, json_get(one, "reasons")));
-        table_add(&table, joined_permissions(cli, json_get(one, "permissions")));
-        table_add(&table, joined_permissions(cli, json_get(one, "ownPermissions")));
-    }
-    return cli_print_table(cli, &table);
 }

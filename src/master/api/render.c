@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/api/render.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -162,11 +163,22 @@ static void render_validation(struct json_writer *w, const char *key,
     jw_end_object(w);
 }
 
+/* "DIG-7": how people name a trial of a project. */
+static void render_local_id(struct json_writer *w, const struct trial_view *v)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%s-%" PRId64, v->project_key ? v->project_key : "",
+             v->local_number);
+    jw_str(w, "localId", v->project_key && v->local_number ? text : NULL);
+}
+
 static void render_trial_numbers(struct json_writer *w, const struct trial_view *v,
                                  int64_t now_us)
 {
     jw_i64(w, "id", v->row.id);
     jw_i64(w, "experimentId", v->row.experiment_id);
+    render_local_id(w, v);
     render_state(w, trial_state_names[v->row.state], v->live_state);
     jw_i64(w, "restarts", v->row.restarts);
     jw_raw(w, "hparams", v->row.hparams);

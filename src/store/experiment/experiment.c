@@ -65,7 +65,8 @@ static const struct sql experiment_sql[] = {
                          " WHERE t.experiment_id = $1 AND t.best_rank IS NOT NULL"
                          " ORDER BY t.best_rank, t.id LIMIT 1"),
     SQL(EXPERIMENT_STANDING,
-        "SELECT state, is_unmanaged, is_archived FROM experiments WHERE id = $1"),
+        "SELECT state, is_unmanaged, is_archived, project_id FROM experiments"
+        " WHERE id = $1"),
 };
 const struct sql_table experiment_sql_table = SQL_TABLE(experiment_sql);
 
@@ -482,6 +483,7 @@ static const struct field standing_fields[] = {
                   "its state"),
     FIELD(BOOL, experiment_standing, is_unmanaged, "unmanaged"),
     FIELD(BOOL, experiment_standing, is_archived, "archived"),
+    FIELD(I64, experiment_standing, project_id, "its project"),
     FIELD_END,
 };
 

@@ -112,6 +112,7 @@ struct experiment_standing {
     enum experiment_state state;
     bool is_unmanaged;
     bool is_archived;
+    int64_t project_id;
 };
 det_status store_experiment_standing(struct db *db, int64_t id,
                                      struct experiment_standing *ret_standing,

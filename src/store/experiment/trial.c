@@ -12,6 +12,7 @@
 #include "store/checkpoint/collect.h"
 #include "store/engine/db.h"
 #include "store/engine/row.h"
+#include "store/experiment/local_number.h"
 #include "store/metric/metric_add.h"
 #include "store/sql_tables.h"
 #include "store/writer_cache.h"
@@ -58,7 +59,9 @@ static det_status no_trial(int64_t id, struct err *err)
 
 det_status store_trial_add(struct db *db, const struct trial *row, struct err *err)
 {
-    return row_put(db, &trial_sql[TRIAL_ADD], trial_fields, row, err);
+    det_status st = row_put(db, &trial_sql[TRIAL_ADD], trial_fields, row, err);
+
+    return st ? st : local_number_give(db, row->id, err);
 }
 
 det_status store_trial_put(struct db *db, const struct trial *row, struct err *err)

@@ -34,6 +34,7 @@ static const struct field view_fields[] = {
     FIELD(I64, trial_view, checkpoint_count, "its checkpoints"),
     FIELD(I64, trial_view, checkpoint_size, "their bytes"),
     FIELD(STR, trial_view, log_policy_matched, "the log policy that matched"),
+    FIELD(I64, trial_view, local_number, "its number in its project"),
     FIELD_END,
 };
 
@@ -52,7 +53,8 @@ static void build_view(struct sql_build *b)
              " WHEN t.state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
              "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
              "  ELSE 1 END) FROM allocations a WHERE a.experiment_id = t.experiment_id"
-             "  AND a.trial_id = t.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END"
+             "  AND a.trial_id = t.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END,"
+             " (SELECT p.project_key FROM projects p WHERE p.id = e.project_id)"
              " FROM trials t JOIN experiments e ON e.id = t.experiment_id");
 }
 
@@ -75,6 +77,7 @@ static det_status views_get(struct db_query *q, int64_t count, struct arena *mem
         row->on_slots_us = db_col_i64(q);
         row->exit_reason = db_col_str(q, mem);
         row->live_state = (uint32_t)db_col_i64(q);
+        row->project_key = db_col_str(q, mem);
     }
     *ret_rows = rows;
     *ret_count = at;

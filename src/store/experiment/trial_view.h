@@ -35,6 +35,8 @@ struct trial_view {
     const char *log_policy_matched;
     uint32_t live_state; /* enum live_state */
     bool is_unmanaged;
+    int64_t local_number;    /* in its project; 0: none */
+    const char *project_key; /* NULL: it has no project */
 };
 
 /* The slot time of a trial, from a stored `on_slots_us`.  While a run goes on, the

@@ -12,6 +12,7 @@
 #include "model/states.h"
 #include "store/engine/db.h"
 #include "store/engine/row.h"
+#include "store/experiment/local_number.h"
 #include "store/sql_tables.h"
 #include "store/writer_cache.h"
 
@@ -118,6 +119,7 @@ det_status store_unmanaged_add_trial(struct db *db, const struct trial *row,
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &unmanaged_sql[UNMANAGED_ADD_TRIAL], err);
+    det_status st;
 
     db_bind_i64(&q, row->id);
     db_bind_i64(&q, row->experiment_id);
@@ -125,7 +127,10 @@ det_status store_unmanaged_add_trial(struct db *db, const struct trial *row,
     db_bind_str(&q, row->task_id);
     db_bind_str(&q, row->hparams);
     db_bind_i64(&q, row->start_us);
-    return db_run(&q) ? q.status : update_experiment(db, row->id, err);
+    st = db_run(&q);
+    if (!st)
+        st = local_number_give(db, row->id, err);
+    return st ? st : update_experiment(db, row->id, err);
 }
 
 det_status store_unmanaged_mark(struct db *db, int64_t trial_id, int64_t *ret_number,

@@ -16,7 +16,14 @@
 #include "store/series/series.h"
 #include "store/sql_tables.h"
 
-enum { OF_EXPERIMENT, OF_TRIAL, FULL_OF_EXPERIMENT, FULL_OF_TRIAL };
+enum {
+    OF_EXPERIMENT,
+    OF_TRIAL,
+    OF_PROJECT,
+    FULL_OF_EXPERIMENT,
+    FULL_OF_TRIAL,
+    FULL_OF_PROJECT,
+};
 
 static const struct sql metric_names_sql[] = {
     SQL(OF_EXPERIMENT, "SELECT g.name, s.names, MIN(t.id) FROM trials t"
@@ -26,6 +33,11 @@ static const struct sql metric_names_sql[] = {
     SQL(OF_TRIAL, "SELECT g.name, s.names, s.trial_id FROM metric_shapes s"
                   "  JOIN metric_groups g ON g.id = s.group_id"
                   " WHERE s.trial_id = $1"),
+    SQL(OF_PROJECT, "SELECT g.name, s.names, MIN(t.id) FROM experiments e"
+                    "  JOIN trials t ON t.experiment_id = e.id"
+                    "  JOIN metric_shapes s ON s.trial_id = t.id"
+                    "  JOIN metric_groups g ON g.id = s.group_id"
+                    " WHERE e.project_id = $1 GROUP BY g.name, s.names"),
     /* groups whose names are not all in shapes */
     SQL(FULL_OF_EXPERIMENT, "SELECT s.trial_id, g.name FROM trials t"
                             "  JOIN metric_shapes s ON s.trial_id = t.id"
@@ -34,6 +46,11 @@ static const struct sql metric_names_sql[] = {
     SQL(FULL_OF_TRIAL, "SELECT s.trial_id, g.name FROM metric_shapes s"
                        "  JOIN metric_groups g ON g.id = s.group_id"
                        " WHERE s.trial_id = $1 AND s.shape = $2"),
+    SQL(FULL_OF_PROJECT, "SELECT s.trial_id, g.name FROM experiments e"
+                         "  JOIN trials t ON t.experiment_id = e.id"
+                         "  JOIN metric_shapes s ON s.trial_id = t.id"
+                         "  JOIN metric_groups g ON g.id = s.group_id"
+                         " WHERE e.project_id = $1 AND s.shape = $2"),
 };
 const struct sql_table metric_names_sql_table = SQL_TABLE(metric_names_sql);
 
@@ -158,14 +175,14 @@ static det_status gather_pairs(struct db *db, int which, int64_t id, struct aren
             return st;
         number.trial_id = other.trial_id = db_col_i64(&q);
         if (!pairs_add_all(pairs, number, json_get(names, "n"), mem) ||
-            (which == OF_EXPERIMENT &&
+            (which != OF_TRIAL &&
              !pairs_add_all(pairs, other, json_get(names, "o"), mem)))
             return err_default(err, DET_NOMEM);
     }
     if (q.status)
         return q.status;
-    return gather_full(db, which == OF_TRIAL ? FULL_OF_TRIAL : FULL_OF_EXPERIMENT, id,
-                       mem, pairs, err);
+    return gather_full(db, which + (FULL_OF_EXPERIMENT - OF_EXPERIMENT), id, mem, pairs,
+                       err);
 }
 
 /* Shapes do not have the types of values that are stored as JSON.  The summary of one
@@ -217,8 +234,8 @@ static const char *pair_type(const struct pair *pair)
     return metric_type_name(pair->types & IS_NUMBER ? IS_NUMBER : pair->types);
 }
 
-det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
-                              struct json **ret_names, struct err *err)
+static det_status list_names(struct db *db, int which, int64_t id, struct arena *mem,
+                             struct json **ret_names, struct err *err)
 {
     CLEANUP(read_view_done) struct read_view view = {0};
     struct pairs pairs = {0};
@@ -226,7 +243,7 @@ det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena
     det_status st = read_view_begin(&view, db, err);
 
     if (!st)
-        st = gather_pairs(db, OF_EXPERIMENT, experiment_id, mem, &pairs, err);
+        st = gather_pairs(db, which, id, mem, &pairs, err);
     if (!st && pairs.all.count)
         qsort(pairs.all.at, pairs.all.count, sizeof(*pairs.all.at), by_pair);
     if (!st)
@@ -248,6 +265,19 @@ det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena
     if (!st)
         *ret_names = list;
     return st;
+}
+
+det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
+                              struct json **ret_names, struct err *err)
+{
+    return list_names(db, OF_EXPERIMENT, experiment_id, mem, ret_names, err);
+}
+
+det_status store_metric_names_in_project(struct db *db, int64_t project_id,
+                                         struct arena *mem, struct json **ret_names,
+                                         struct err *err)
+{
+    return list_names(db, OF_PROJECT, project_id, mem, ret_names, err);
 }
 
 det_status store_series_names(struct db *db, const int64_t *trial, uint32_t trials,

@@ -24,5 +24,9 @@ det_status store_series_names(struct db *db, const int64_t *trial, uint32_t tria
 enum { METRIC_TYPE_LOOKS = 16 };
 det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena *mem,
                               struct json **ret_names, struct err *err);
+/* The same for all experiments of a project. */
+det_status store_metric_names_in_project(struct db *db, int64_t project_id,
+                                         struct arena *mem, struct json **ret_names,
+                                         struct err *err);
 
 #endif

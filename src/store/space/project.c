@@ -13,6 +13,7 @@
 #include "store/engine/db.h"
 #include "store/engine/row.h"
 #include "store/experiment/experiment.h"
+#include "store/experiment/local_number.h"
 #include "store/setting.h"
 #include "store/space/workspace.h"
 #include "store/sql_tables.h"
@@ -76,7 +77,8 @@ static const struct sql project_sql[] = {
                               " WHERE v.user_id = $1"
                               " ORDER BY v.visited_us DESC, p.id DESC LIMIT $2"),
     SQL(PROJECT_OF, "SELECT project_id, is_archived FROM experiments WHERE id = $1"),
-    SQL(PROJECT_TAKE, "UPDATE experiments SET project_id = $2 WHERE id = $1"),
+    SQL(PROJECT_TAKE, "UPDATE experiments SET project_id = $2"
+                      " WHERE id = $1 AND project_id <> $2"),
 };
 const struct sql_table project_sql_table = SQL_TABLE(project_sql);
 
@@ -430,5 +432,8 @@ det_status store_project_take(struct db *db, int64_t id, int64_t experiment_id,
         return st;
     db_bind_i64(&q, experiment_id);
     db_bind_i64(&q, id);
-    return db_run(&q);
+    st = db_run(&q);
+    if (!st && db_changes(db)) /* it was elsewhere */
+        st = local_number_move(db, experiment_id, id, err);
+    return st;
 }

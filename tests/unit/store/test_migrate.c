@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "base/compiler.h"
 #include "store/engine/db.h"
 #include "store/engine/migrate.h"
 #include "store/experiment/experiment.h"
@@ -53,6 +56,20 @@ TEST_ON_BOTH(an_old_database_becomes_what_a_new_one_is)
     "  resource_pool, priority, weight, max_slots, submitted_us, start_us, end_us,"    \
     "  progress, trials, search_seq, snapshot_seq, name, labels"
 
+/* store_trial_add() needs the newest tables. */
+static void insert_trial(struct db *db, int id, int experiment_id)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "INSERT INTO trials (id, experiment_id, number, state, seed, restarts,"
+             "  run_id, start_us, end_us, latest_steps, is_stopped_by_searcher,"
+             "  has_invalid_hparams, is_retry_cancelled, progress)"
+             " VALUES (%d, %d, 0, 'ACTIVE', 0, 0, 1, 5, 0, 0, FALSE, FALSE, FALSE, 0)",
+             id, experiment_id);
+    CHECK_OK(db_exec(db, text, &test_err));
+}
+
 /* Migration 9 is the last one without unmanaged experiments. */
 TEST_ON_BOTH(what_an_old_database_holds_is_there_after_its_migration)
 {
@@ -69,7 +86,7 @@ TEST_ON_BOTH(what_an_old_database_holds_is_there_after_its_migration)
                                    "INSERT INTO experiment_configs VALUES"
                                    " (1, '{}', 'name: old')",
                      &test_err));
-    add_trial(&w, 1, 1);
+    insert_trial(w.db, 1, 1);
     CHECK_OK(db_migrate(w.db, migration_count, &test_err));
     CHECK_OK(store_experiment_get(w.db, 1, &w.mem, &view, &test_err));
     CHECK_STR(view.name, "old");
@@ -78,6 +95,42 @@ TEST_ON_BOTH(what_an_old_database_holds_is_there_after_its_migration)
     CHECK_EQ(view.num_trials, 1);
     CHECK_OK(store_trial_get(w.db, 1, &w.mem, &trial, &test_err));
     CHECK(!trial.is_unmanaged);
+    world_done(&w);
+}
+
+/* Migration 21 is the last one without numbers of trials in their projects. */
+TEST(old_trials_are_numbered_by_project)
+{
+    static const struct {
+        int64_t id;
+        int experiment;
+        int64_t number;
+    } rows[] = {{1, 1, 1}, {2, 2, 1}, {3, 1, 2}, {4, 2, 2}, {5, 1, 3}};
+    struct world w;
+    struct trial_view trial;
+
+    world_place(&w, true);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    CHECK_OK(db_migrate(w.db, 21, &test_err));
+    CHECK_OK(db_exec(w.db,
+                     "INSERT INTO projects (id, workspace_id, name, project_key,"
+                     "  owner_id) VALUES (2, 1, 'p', 'DIG', 1);" AN_EXPERIMENT
+                     ") VALUES (1, 'ACTIVE', 'j', 1, 1, 0, 'default', 42, 1, -1, 5, 5,"
+                     "  0, 0, 1, 0, 0, 'a', '[]'),"
+                     " (2, 'ACTIVE', 'k', 1, 2, 0, 'default', 42, 1, -1, 5, 5, 0, 0,"
+                     "  1, 0, 0, 'b', '[]')",
+                     &test_err));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        insert_trial(w.db, (int)rows[i].id, rows[i].experiment);
+    CHECK_OK(db_migrate(w.db, migration_count, &test_err));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_OK(store_trial_get(w.db, rows[i].id, &w.mem, &trial, &test_err));
+        CHECK_EQ(trial.local_number, rows[i].number);
+        CHECK_STR(trial.project_key, rows[i].experiment == 2 ? "DIG" : "UNCAT");
+    }
+    add_trial(&w, 6, 2); /* the project counts on */
+    CHECK_OK(store_trial_get(w.db, 6, &w.mem, &trial, &test_err));
+    CHECK_EQ(trial.local_number, 3);
     world_done(&w);
 }
 

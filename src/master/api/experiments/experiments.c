@@ -502,14 +502,21 @@ det_status api_delete_label(struct request *req)
     return request_write(req, change_labels, reply_labels);
 }
 
+det_status experiments_check_retention(int64_t days, struct err *err)
+{
+    if (days < -1 || days > 32767)
+        return err_set(err, DET_INVALID,
+                       "numDays is %" PRId64 "; expected -1 (for ever) to 32767", days);
+    return DET_OK;
+}
+
 static det_status set_retention(struct request *req, struct patch_state *state)
 {
     const struct retain_logs_body *body = req->body;
+    det_status st = experiments_check_retention(body->num_days, req->err);
 
-    if (body->num_days < -1 || body->num_days > 32767)
-        return err_set(req->err, DET_INVALID,
-                       "numDays is %" PRId64 "; expected -1 (for ever) to 32767",
-                       body->num_days);
+    if (st)
+        return st;
     state->patch.has_log_retention = true;
     state->patch.log_retention_days = body->num_days;
     return request_write(req, write_patch, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/api/people/users.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -16,6 +17,7 @@
 #include "master/request/error_body.h"
 #include "master/request/password.h"
 #include "store/people/access_token.h"
+#include "store/people/grants.h"
 #include "store/people/role_assignment.h"
 #include "store/people/session.h"
 #include "store/people/user.h"
@@ -70,13 +72,43 @@ static det_status write_session(struct write_job *job, struct db *db, struct err
     return st;
 }
 
-/* Whether the WebUI shows what administrators may do.  The master decides by itself. */
+static void render_mask(struct json_writer *w, const char *key, uint64_t mask)
+{
+    jw_array(w, key);
+    for (int i = 0; i < PERMISSION_COUNT; i++)
+        if (mask >> i & 1)
+            jw_str(w, NULL, permissions[i].name);
+    jw_end_array(w);
+}
+
+/* {"cluster": ["VIEW_WORKSPACE", ...], "workspaces": {"2": [...]}} */
+static void render_grants(struct request *req, const struct grants *grants)
+{
+    jw_object(&req->w, "permissions");
+    render_mask(&req->w, "cluster", grants->cluster);
+    jw_object(&req->w, "workspaces");
+    for (uint32_t i = 0; i < grants->count; i++)
+        render_mask(&req->w,
+                    arena_printf(&req->mem, "%" PRId64, grants->grant[i].workspace_id),
+                    grants->grant[i].mask);
+    jw_end_object(&req->w);
+    jw_end_object(&req->w);
+}
+
+/* What the WebUI offers the user.  The master decides by itself. */
 static det_status render_rights(struct request *req, const struct user *user)
 {
+    struct grants grants = {0};
     bool may = false;
     det_status st = access_may(req, ROUTE_ID_create_user, user, &may);
 
     jw_bool(&req->w, "mayAdminister", !req->master->is_read_only && may);
+    if (!req->master->is_rbac)
+        jw_null(&req->w, "permissions"); /* owners and administrators decide */
+    else if (!st)
+        st = store_grants_of(req->db, user->id, &req->mem, &grants, req->err);
+    if (!st && req->master->is_rbac)
+        render_grants(req, &grants);
     return st;
 }
 

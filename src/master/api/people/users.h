@@ -7,7 +7,7 @@
 
 struct request;
 
-/* Writes the caller into the open object: "user" and "mayAdminister". */
+/* Writes the caller into the open object: "user", "permissions" and "mayAdminister". */
 det_status users_render_caller(struct request *req);
 
 #endif

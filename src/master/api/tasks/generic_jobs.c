@@ -60,18 +60,22 @@ static det_status load_config(struct request *req, struct submission *state)
               : submit_check_size("DET_TASK_CONFIG", state->config.json, req->err);
 }
 
-/* projectId, else the workspace that the configuration names. */
+/* projectId, else workspaceId, else the workspace that the configuration names. */
 static det_status choose_place(struct request *req, struct submission *state)
 {
     const struct create_generic_task_body *body = req->body;
     struct config_report report = CONFIG_REPORT(&req->mem, NULL);
     struct json *tree = NULL;
 
+    if (body->project_id && body->workspace_id)
+        return err_set(req->err, DET_INVALID,
+                       "projectId and workspaceId exclude each other: a project is in "
+                       "one workspace");
     /* what is wrong with the text, load_config() says */
     if (config_parse(body->config, strlen(body->config), &report, &tree, NULL) ==
         DET_NOMEM)
         return err_default(req->err, DET_NOMEM);
-    return placement_of_job(req, body->project_id, 0,
+    return placement_of_job(req, body->project_id, body->workspace_id,
                             json_str(json_get(tree, "workspace"), NULL), &state->place);
 }
 

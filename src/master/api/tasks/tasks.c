@@ -207,6 +207,7 @@ void tasks_render_job(struct json_writer *w, const char *key,
     render_runs(w, runs, count);
     jw_str(w, "name", job->name);
     jw_str(w, "username", job->username);
+    jw_i64(w, "userId", job->row.owner_id);
     jw_i64(w, "slots", job->row.slots);
     jw_str(w, "resourcePool", job->row.resource_pool);
     jw_i64(w, "priority", job->row.priority);

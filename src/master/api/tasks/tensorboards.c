@@ -142,6 +142,7 @@ static det_status render_board(struct request *req, const char *key,
                                                           : "");
     jw_str(w, "jobId", row->task_id);
     jw_i64(w, "workspaceId", board->job.workspace_id);
+    jw_str(w, "workspaceName", board->job.workspace_name);
     jw_end_object(w);
     return st;
 }
