@@ -197,6 +197,7 @@ static bool fill_other(struct stage *stage, const char *name, struct column *col
         {"sup", stage->first.supervisor, true},
         {"sux", stage->second.supervisor, true},
         {"sue", stage->done.supervisor, true},
+        {"sud", stage->delivered.supervisor, true},
         {"agt", stage->bed->agent_token, false},
     };
 
@@ -274,7 +275,9 @@ static int check_mode(struct stage *stage, int first, int count)
         const char *name = strchr(matrix_columns[first + i], ' ') + 1;
         bool is_lost = !strcmp(name, "los");
 
-        stage_use_done(stage, !strcmp(name, "tse") || !strcmp(name, "sue"));
+        stage_use(stage, !strcmp(name, "tse") || !strcmp(name, "sue") ? &stage->done
+                         : !strcmp(name, "sud") ? &stage->delivered
+                                                : &stage->first);
         if (columns[i].login)
             visit_project(stage, &columns[i]);
         if (is_lost)
