@@ -89,7 +89,13 @@ static void add_spaces(struct stage *stage)
 
 /* ---- runs ------------------------------------------------------------------------ */
 
-static struct share add_run(struct stage *stage, const char *uuid)
+static const char *checkpoint_of(const struct stage *stage, const struct share *share)
+{
+    return arena_printf(&stage->bed->mem, "00000000-0000-4000-8000-%012" PRId64,
+                        share->trial);
+}
+
+static struct share add_run(struct stage *stage)
 {
     static const struct step step =
         POST("e", "/api/v1/experiments",
@@ -101,23 +107,41 @@ static struct share add_run(struct stage *stage, const char *uuid)
     share = agent_run(&stage->agent);
     share_report(&share, "training", 1, "{'loss': 1}", 200);
     share_log(&share, "a line");
-    share_checkpoint(&share, uuid, 1);
+    share_checkpoint(&share, checkpoint_of(stage, &share), 1);
     return share;
 }
 
-static void end_run(struct stage *stage, struct share *share)
+static void await_state(struct stage *stage, const struct share *share,
+                        const char *state)
 {
     struct bed *bed = stage->bed;
-    struct step step = {.name = "ended",
-                        .path = arena_printf(&bed->mem, "/api/v1/experiments/%" PRId64,
-                                             share->experiment),
-                        .status = 200,
-                        .expect = "experiment.state=STATE_COMPLETED",
-                        .who = ADMIN,
-                        .until = true};
+    struct step step = {
+        .name = "ended",
+        .path =
+            arena_printf(&bed->mem, "/api/v1/experiments/%" PRId64, share->experiment),
+        .status = 200,
+        .expect = arena_printf(&bed->mem, "experiment.state=STATE_%s", state),
+        .who = ADMIN,
+        .until = true};
 
-    share_exit(share, "CLEAN", 0);
     (void)bed_step(bed, &step);
+}
+
+/* The agent does not have it any longer, say because its machine was restarted: the supervisor
+ * has not yet said its last.  Nothing else may run on the agent. */
+static void lose_run(struct stage *stage, struct share *share)
+{
+    struct bed *bed = stage->bed;
+    struct step step =
+        POST("lost",
+             arena_printf(&bed->mem, "/api/v1/experiments/%" PRId64 "/kill",
+                          share->experiment),
+             NULL, 200, NULL, OTHER);
+
+    (void)bed_step(bed, &step);
+    share_await_kill(share);
+    agent_hello(&stage->agent, "[]");
+    await_state(stage, share, "CANCELED");
 }
 
 static void add_jobs(struct stage *stage)
@@ -153,9 +177,9 @@ static void add_jobs(struct stage *stage)
 }
 
 /* Keeps ${NAME.experiment} etc., or ${experiment} if `name` is "". */
-static void let_run(struct bed *bed, const char *name, const struct share *share,
-                    const char *checkpoint)
+static void let_run(struct stage *stage, const char *name, const struct share *share)
 {
+    struct bed *bed = stage->bed;
     struct json *kept = json_new(&bed->mem, JSON_OBJECT);
 
     json_set(&bed->mem, kept, "experiment", json_new_i64(&bed->mem, share->experiment));
@@ -163,7 +187,8 @@ static void let_run(struct bed *bed, const char *name, const struct share *share
     json_set(&bed->mem, kept, "task", json_new_str(&bed->mem, share->task_id));
     json_set(&bed->mem, kept, "allocation", json_new_str(&bed->mem, share->allocation));
     json_set(&bed->mem, kept, "container", json_new_str(&bed->mem, share->container));
-    json_set(&bed->mem, kept, "checkpoint", json_new_str(&bed->mem, checkpoint));
+    json_set(&bed->mem, kept, "checkpoint",
+             json_new_str(&bed->mem, checkpoint_of(stage, share)));
     if (*name) {
         bed_let_json(bed, name, kept);
         return;
@@ -172,10 +197,9 @@ static void let_run(struct bed *bed, const char *name, const struct share *share
         bed_let_json(bed, item->key, item);
 }
 
-void stage_use_done(struct stage *stage, bool uses_done)
+void stage_use(struct stage *stage, const struct share *share)
 {
-    let_run(stage->bed, "", uses_done ? &stage->done : &stage->first,
-            uses_done ? stage->done_checkpoint : stage->checkpoint);
+    let_run(stage, "", share);
 }
 
 static void add_runs(struct stage *stage)
@@ -186,19 +210,20 @@ static void add_runs(struct stage *stage)
                                       .who = ADMIN};
     struct bed *bed = stage->bed;
 
-    stage->checkpoint = "11111111-1111-4111-8111-111111111111";
-    stage->done_checkpoint = "33333333-3333-4333-8333-333333333333";
     bed_let(bed, "hush",
             "name: hush-experiment\nentrypoint: python3 train.py\n"
             "searcher: {name: single, metric: loss}\nmax_restarts: 0\n");
     agent_join(&stage->agent, bed, "a1", 8);
-    stage->first = add_run(stage, stage->checkpoint);
-    stage->second = add_run(stage, "22222222-2222-4222-8222-222222222222");
-    stage->done = add_run(stage, stage->done_checkpoint);
-    end_run(stage, &stage->done);
-    let_run(bed, "running", &stage->first, stage->checkpoint);
-    let_run(bed, "done", &stage->done, stage->done_checkpoint);
-    stage_use_done(stage, false);
+    stage->done = add_run(stage);
+    lose_run(stage, &stage->done);
+    stage->first = add_run(stage);
+    stage->second = add_run(stage);
+    stage->delivered = add_run(stage);
+    share_exit(&stage->delivered, "CLEAN", 0);
+    await_state(stage, &stage->delivered, "COMPLETED");
+    let_run(stage, "running", &stage->first);
+    let_run(stage, "done", &stage->done);
+    stage_use(stage, &stage->first);
     (void)bed_step(bed, &queue);
     bed_let(bed, "queue_id", bed_get(bed, "queue.experiment.jobId"));
 }

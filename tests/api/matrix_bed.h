@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matrix_bed.h - one object and one caller of each kind, for test_matrix.c.
  *
- * Three runs of the owner: one that runs, whose objects the calls name; another that runs, whose
- * task and supervisor are strangers to the first; and one that is over.  ${experiment}, ${trial},
- * ${task}, ${allocation}, ${container} and ${checkpoint} are of the first, or of the third after
- * stage_use_done(); ${done.experiment} etc. are always of the third. */
+ * Four runs of the owner: one that runs, whose objects the calls name; another that runs, whose
+ * task and supervisor are strangers to the first; one that was lost, whose supervisor
+ * still has something to say; and one whose supervisor has reported the end.  ${experiment}, ${trial},
+ * ${task}, ${allocation}, ${container} and ${checkpoint} are of the run of stage_use();
+ * ${done.experiment} etc. are always of the third. */
 #ifndef TESTS_API_MATRIX_BED_H
 #define TESTS_API_MATRIX_BED_H
 
@@ -14,9 +15,8 @@ struct stage {
     struct bed *bed;
     bool is_rbac;
     struct agent agent;
-    struct share first, second, done;
+    struct share first, second, done, delivered;
     const char *access_token; /* of the owner */
-    const char *checkpoint, *done_checkpoint;
 };
 
 /* Everything but the users other than the owner. */
@@ -27,6 +27,6 @@ const char *stage_add_user(struct stage *stage, const char *name, int role,
 const char *stage_login(struct stage *stage, const char *name);
 /* Gives the owner the role of an Editor, or takes it away. */
 void stage_set_editor(struct stage *stage, bool is_editor);
-void stage_use_done(struct stage *stage, bool uses_done);
+void stage_use(struct stage *stage, const struct share *share);
 
 #endif

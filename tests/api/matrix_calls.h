@@ -18,8 +18,9 @@ struct matrix_call {
     const char *show; /* of a list: this is in a reply that shows the object */
     /* ${fresh} is made by this before an allowed call. */
     void (*make)(struct bed *bed);
-    const char *undo; /* POST by the administrator after an allowed call */
-    bool is_bulk;     /* the reply has the answer: results.0.error */
+    const char *undo;  /* POST by the administrator after an allowed call */
+    bool is_bulk;      /* the reply has the answer: results.0.error */
+    const char *other; /* an error there that is not about rights */
     bool ends_session;
 };
 

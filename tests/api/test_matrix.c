@@ -86,7 +86,7 @@ static int read_answer(struct bed *bed, const struct matrix_line *line,
                             ? json_str(json_at(reply->json, "results.0.error"), "")
                             : "";
 
-    if (*error)
+    if (*error && (!call->other || !strstr(error, call->other)))
         return is_hidden(line, call, 404, error) ? CELL_404 : CELL_403;
     if (is_hidden(line, call, reply->status, reply->text))
         return CELL_404;
@@ -197,6 +197,7 @@ static bool fill_other(struct stage *stage, const char *name, struct column *col
         {"sup", stage->first.supervisor, true},
         {"sux", stage->second.supervisor, true},
         {"sue", stage->done.supervisor, true},
+        {"sud", stage->delivered.supervisor, true},
         {"agt", stage->bed->agent_token, false},
     };
 
@@ -274,7 +275,9 @@ static int check_mode(struct stage *stage, int first, int count)
         const char *name = strchr(matrix_columns[first + i], ' ') + 1;
         bool is_lost = !strcmp(name, "los");
 
-        stage_use_done(stage, !strcmp(name, "tse") || !strcmp(name, "sue"));
+        stage_use(stage, !strcmp(name, "tse") || !strcmp(name, "sue") ? &stage->done
+                         : !strcmp(name, "sud") ? &stage->delivered
+                                                : &stage->first);
         if (columns[i].login)
             visit_project(stage, &columns[i]);
         if (is_lost)

@@ -81,8 +81,7 @@ TEST(an_allocation_is_shown_from_its_start_to_its_end)
         GET("its next run", "/api/v1/tasks/${share.task_id}", 200,
             "task.allocations#2"),
         POST("late", "/api/v1/det/allocations/${share.allocation}/state",
-             "{'rank': 0, 'state': 'RUNNING'}", 403, "error.error~credential has ended",
-             TASK),
+             "{'rank': 0, 'state': 'RUNNING'}", 403, "error.error~ended", TASK),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};

@@ -14,10 +14,10 @@ const char *const matrix_cell_names[] = {"yes", "hid", "401", "403", "404", NULL
 const char *const matrix_columns[MATRIX_COLUMNS] = {
     "basic non", "basic usr", "basic own", "basic tok", "basic run", "basic adm",
     "basic tsk", "basic tsx", "basic tse", "basic sup", "basic sux", "basic sue",
-    "basic agt", "rbac non",  "rbac out",  "rbac vwr",  "rbac edi",  "rbac own",
-    "rbac los",  "rbac wsa",  "rbac wsc",  "rbac cla",  "rbac adm",  "rbac tok",
-    "rbac run",  "rbac tsk",  "rbac tsx",  "rbac tse",  "rbac sup",  "rbac sux",
-    "rbac sue",  "rbac agt"};
+    "basic sud", "basic agt", "rbac non",  "rbac out",  "rbac vwr",  "rbac edi",
+    "rbac own",  "rbac los",  "rbac wsa",  "rbac wsc",  "rbac cla",  "rbac adm",
+    "rbac tok",  "rbac run",  "rbac tsk",  "rbac tsx",  "rbac tse",  "rbac sup",
+    "rbac sux",  "rbac sue",  "rbac sud",  "rbac agt"};
 
 /* Splits at spaces; the place of column `i` among the words is place_of(i). */
 static int split(char *text, char *word[WORDS + 1])

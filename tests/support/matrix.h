@@ -15,8 +15,8 @@ enum matrix_cell {
 extern const char *const matrix_cell_names[];
 
 enum {
-    MATRIX_BASIC = 13,
-    MATRIX_RBAC = 19,
+    MATRIX_BASIC = 14,
+    MATRIX_RBAC = 20,
     MATRIX_COLUMNS = MATRIX_BASIC + MATRIX_RBAC
 };
 /* "basic own": first all of mode basic, then all of mode rbac. */

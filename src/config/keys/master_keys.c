@@ -226,7 +226,7 @@ static const struct config_key keys[] = {
         .help = "days to keep task logs; -1 or null: for ever"),
     KEY(KEY_INT, "retention_policy.audit_retention_days", .def = "365",
         .bounds = FROM_TO(-1, 32767),
-        .help = "days to keep the audit log; 0: until the next cleaning; -1: for ever"),
+        .help = "days to keep the audit log; 0: until cleaning; -1: for ever"),
     KEY(KEY_STR, "retention_policy.schedule", .def = "null",
         .help = "when to delete logs: a duration or a cron line"),
     KEY(KEY_MAP, "observability", .def = "{}", .help = "monitoring by other tools"),

@@ -14,6 +14,7 @@ struct kind {
     struct grant grant;
     struct grants grants;
     bool is_over;
+    bool has_delivered;
 };
 
 #define TASK_NAME "12.task"
@@ -60,9 +61,12 @@ static void fill_grants(struct kind *kind, const char *name)
         int role;
         int64_t place; /* 0: the cluster */
     } rows[] = {
-        {"out", 2, OTHER_PLACE}, {"vwr", 4, PLACE},
-        {"wsa", 2, PLACE},       {"edi own tok run tsk tsx tse sup sux sue", 5, PLACE},
-        {"wsc", 3, 0},           {"cla", 1, 0},
+        {"out", 2, OTHER_PLACE},
+        {"vwr", 4, PLACE},
+        {"wsa", 2, PLACE},
+        {"edi own tok run tsk tsx tse sup sux sue sud", 5, PLACE},
+        {"wsc", 3, 0},
+        {"cla", 1, 0},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -85,7 +89,8 @@ static void fill_kind(struct kind *kind, int column)
 {
     const char *name = strchr(matrix_columns[column], ' ') + 1;
 
-    *kind = (struct kind){.is_over = !strcmp(name, "tse") || !strcmp(name, "sue")};
+    *kind = (struct kind){.has_delivered = !strcmp(name, "sud")};
+    kind->is_over = kind->has_delivered || !strcmp(name, "tse") || !strcmp(name, "sue");
     fill_caller(&kind->caller, name);
     if (column >= MATRIX_BASIC && kind->caller.kind != CALLER_NOBODY &&
         kind->caller.kind != CALLER_AGENT)
@@ -131,6 +136,8 @@ static enum matrix_cell decide(const struct matrix_line *line, const struct kind
     if (row.who != ROUTE_OPEN && kind->is_over &&
         !rights_after_end(&row, kind->caller.kind))
         return CELL_401;
+    if (row.who != ROUTE_OPEN && kind->has_delivered && !rights_may_repeat(&row))
+        return CELL_403;
     row.who = line->who;
     row.permission = line->permission;
     answer = rights_admit(&row, &kind->caller);
