@@ -38,6 +38,8 @@
 #   IN_MEMORY=1                 its files are in memory, if there is room: it does not wait for
 #                               the disk
 #   ORDINARY_USER=1             it runs as a user who is not root: nobody, if root starts it
+#   E2E_ISOLATION=always        `platform` isolates its tasks; they see the script's files only
+#                               if TMPDIR is not below /tmp
 set -u
 DET=${DET:?DET must name the program}
 PATH=$(dirname "$DET"):$PATH
@@ -262,6 +264,10 @@ need_torch() {
 
 platform() {
     TOKEN=
+    if [ -n "${E2E_ISOLATION-}" ]; then
+        printf 'master_host: 127.0.0.1\ntask_isolation: %s\n' "$E2E_ISOLATION" >"$T/isolation.yaml"
+        set -- --agent-config "$T/isolation.yaml" "$@"
+    fi
     det serve --background --port "${PORT:-0}" "$@" >"$T/serve.out" 2>&1 || {
         sed 's/^/# /' "$T/serve.out"
         echo "Bail out! the platform did not start"
