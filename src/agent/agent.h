@@ -41,6 +41,7 @@ struct agent_config {
     const char *resource_pool; /* NULL: the master's default */
     const char *data_dir;      /* its own; created if missing */
     const char *token;         /* of agents */
+    const char *token_file;    /* where it is; NULL: nowhere */
     const struct json *tree;   /* its configuration file; NULL: none; borrowed */
     const char *program;       /* path of the executable with `task run DIR` */
 };

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/isolation.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/privileged.h"
@@ -9,6 +12,7 @@
 #include "base/log.h"
 #include "base/memory/arena.h"
 #include "data/json/json.h"
+#include "data/text.h"
 
 static det_status read_storage_roots(const struct json *list, struct arena *mem,
                                      struct field_strs *ret_roots, struct err *err)
@@ -75,8 +79,68 @@ static void find_control_group(struct isolation *isolation, struct arena *mem)
              why.text);
 }
 
-det_status isolation_find(const struct json *config, struct arena *mem,
-                          struct isolation *ret_isolation, struct err *err)
+/* ---- keys ------------------------------------------------------------------------ */
+
+enum { HIDDEN_MOST = 3 };
+
+/* It may not exist yet: the supervisor looks again, for each task. */
+static void hide(const char *path, struct arena *mem, struct field_strs *list)
+{
+    char real[PATH_MAX];
+    const char *copy =
+        path ? arena_strdup(mem, realpath(path, real) ? real : path) : NULL;
+
+    for (size_t i = 0; copy && i < list->count; i++)
+        if (path_under(copy, list->at[i]))
+            copy = NULL;
+    if (copy && *copy == '/')
+        list->at[list->count++] = copy;
+}
+
+/* Where this user's sessions are, or will be: a directory that appears later would be seen by
+ * tasks that run already. */
+static const char *place_of_sessions(struct arena *mem)
+{
+    const char *home = getenv("HOME");
+    const char *above = home ? arena_printf(mem, "%s/.config", home) : NULL;
+    const char *dir = above ? arena_printf(mem, "%s/determined", above) : NULL;
+
+    if (dir && geteuid() != 0) {
+        (void)mkdir(above, 0755);
+        (void)mkdir(dir, 0700);
+    }
+    return dir;
+}
+
+/* The whole directory of a master's token, which also has the master's key and database. */
+static const char *place_of_token(const char *file, struct arena *mem)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    const char *dir = slash ? arena_strndup(mem, file, (size_t)(slash - file)) : NULL;
+    const char *key = dir ? arena_printf(mem, "%s/secret.key", dir) : NULL;
+
+    return key && access(key, F_OK) == 0 ? dir : file;
+}
+
+/* A task that has the user of its agent could read what belongs to that user: with these it
+ * would be an agent, an administrator, or the person at this machine. */
+static det_status find_hidden(const struct isolation_keys *keys, struct arena *mem,
+                              struct field_strs *ret_hidden, struct err *err)
+{
+    struct field_strs list = {.at = arena_array(mem, const char *, HIDDEN_MOST)};
+
+    if (!list.at)
+        return err_default(err, DET_NOMEM);
+    hide(place_of_token(keys->token_file, mem), mem, &list);
+    hide(keys->data_dir, mem, &list);
+    hide(place_of_sessions(mem), mem, &list);
+    *ret_hidden = list;
+    return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
+}
+
+det_status isolation_find(const struct json *config, const struct isolation_keys *keys,
+                          struct arena *mem, struct isolation *ret_isolation,
+                          struct err *err)
 {
     const char *mode = json_str(json_get(config, "task_isolation"), "auto");
     struct isolation isolation = {
@@ -98,6 +162,8 @@ det_status isolation_find(const struct json *config, struct arena *mem,
         if (!isolation.is_possible)
             st = tell_missing(&isolation, &why, err);
     }
+    if (!st && keys && isolation.is_possible)
+        st = find_hidden(keys, mem, &isolation.hidden, err);
     if (st)
         return st;
     find_control_group(&isolation, mem);
@@ -110,6 +176,17 @@ static void set_copy(struct json *spec, const char *key, const struct json *valu
 {
     if (!json_is_null(value))
         json_set(mem, spec, key, json_copy(mem, value));
+}
+
+static void set_hidden(struct json *spec, const struct field_strs *hidden,
+                       struct arena *mem)
+{
+    struct json *list = json_new(mem, JSON_ARRAY);
+
+    for (size_t i = 0; list && i < hidden->count; i++)
+        json_push(list, json_new_str(mem, hidden->at[i]));
+    if (list)
+        json_set(mem, spec, "hidden", list);
 }
 
 det_status isolation_complete(const struct isolation *isolation, struct json *spec,
@@ -130,5 +207,6 @@ det_status isolation_complete(const struct isolation *isolation, struct json *sp
     if (isolation->control_group)
         json_set(mem, spec, "controlGroup",
                  json_new_str(mem, isolation->control_group));
+    set_hidden(spec, &isolation->hidden, mem);
     return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
 }

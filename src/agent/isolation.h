@@ -32,13 +32,22 @@ struct isolation {
     const struct json *limits;
     const char *control_group; /* in which tasks get theirs; NULL: none */
     struct field_strs storage_roots;
+    struct field_strs hidden; /* what a task with the agent's user must not see */
+};
+
+/* Where keys are: the agent's data directory, and the file with the agents' token (NULL:
+ * none). */
+struct isolation_keys {
+    const char *data_dir;
+    const char *token_file;
 };
 
 /* Reads the agent's configuration (NULL: defaults), which must live as long; tries
  * what the machine can do, and logs what it cannot.  DET_UNSUPPORTED: it is to isolate
  * always, but cannot. */
-det_status isolation_find(const struct json *config, struct arena *mem,
-                          struct isolation *ret_isolation, struct err *err);
+det_status isolation_find(const struct json *config, const struct isolation_keys *keys,
+                          struct arena *mem, struct isolation *ret_isolation,
+                          struct err *err);
 
 /* Adds to the spec of a START command what the supervisor needs to know. */
 det_status isolation_complete(const struct isolation *isolation, struct json *spec,

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/keyctl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
@@ -316,15 +317,17 @@ static bool attach_trusted(int tree, const char *path)
 }
 
 /* Once /tmp is private, everything below it is the user's. */
-static bool attach_place(int tree, const char *path, bool has_private_tmp)
+static bool attach_place(int tree, const char *path, uint64_t flags)
 {
     CLEANUP(close_fd) int top = -1;
     CLEANUP(close_fd) int target = -1;
 
-    if (!has_private_tmp || strncmp(path, "/tmp/", 5) != 0)
-        return attach_trusted(tree, path);
+    if (strncmp(path, "/tmp/", 5) != 0) {
+        target = open(path, O_PATH | O_CLOEXEC | (int)flags);
+        return attach(tree, target);
+    }
     top = open_trusted("/tmp");
-    target = top < 0 ? -1 : open_beneath(top, path + 5, O_PATH | O_DIRECTORY);
+    target = top < 0 ? -1 : open_beneath(top, path + 5, O_PATH | flags);
     return attach(tree, target);
 }
 
@@ -410,7 +413,7 @@ static bool hide_tasks(const struct privileged_view *view, int self)
     CLEANUP(close_fd) int cover = new_mount("tmpfs", options, inert);
 
     return cover >= 0 && mkdirat(cover, view->name, 0711) == 0 &&
-           attach_place(cover, view->tasks, true) &&
+           attach_place(cover, view->tasks, O_DIRECTORY) &&
            attach_cover(self, cover, view->name) &&
            mount_setattr(cover, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) == 0;
 }
@@ -596,6 +599,76 @@ static bool place_bind(const struct privileged_bind *bind, const struct identity
     return is_done;
 }
 
+/* ---- covers ---------------------------------------------------------------------- */
+
+/* Makes each directory on the way to `path` in a new file system. */
+static bool make_way(int at, const char *path)
+{
+    char part[PATH_MAX];
+    size_t len = strnlen(path, sizeof(part) - 1);
+
+    memcpy(part, path, len);
+    part[len] = '\0';
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        part[i] = '\0';
+        if (mkdirat(at, part, 0711) && errno != EEXIST)
+            return false;
+        part[i] = path[i];
+    }
+    return true;
+}
+
+/* An empty directory in place of the covered one, with what the task needs of it. */
+static bool cover_directory(const struct privileged_view *view, int number)
+{
+    static const char *const options[] = {"size", "64k", "mode", "0711", NULL};
+    struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
+    CLEANUP(close_fd) int cover = new_mount("tmpfs", options, inert);
+    bool is_done = cover >= 0 && attach_place(cover, view->covers[number - 1].path,
+                                              O_DIRECTORY | O_NOFOLLOW);
+
+    for (size_t i = 0; is_done && i < view->bind_count; i++) {
+        const struct privileged_bind *bind = &view->binds[i];
+
+        if (bind->cover == number)
+            is_done = make_way(cover, bind->target) &&
+                      attach_cover(bind->tree, cover, bind->target);
+    }
+    return is_done &&
+           mount_setattr(cover, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) == 0;
+}
+
+/* Files get an empty one of the task directory in their place. */
+static const char *open_covers(const struct privileged_view *view)
+{
+    CLEANUP(close_fd) int dir = view->cover_count ? open_trusted(view->dir) : -1;
+
+    for (size_t i = 0; i < view->cover_count; i++) {
+        struct privileged_cover *cover = &view->covers[i];
+        int fd = cover->is_file ? open_beneath(dir, TASK_DIR_HIDDEN, O_PATH) : -1;
+
+        cover->tree = fd < 0 ? -1 : clone_tree(fd, inert | MOUNT_ATTR_RDONLY);
+        close_fd(&fd);
+        if (cover->is_file && cover->tree < 0)
+            return cover->path;
+    }
+    return NULL;
+}
+
+static const char *place_covers(const struct privileged_view *view)
+{
+    for (size_t i = 0; i < view->cover_count; i++) {
+        const struct privileged_cover *cover = &view->covers[i];
+
+        if (!(cover->is_file ? attach_place(cover->tree, cover->path, O_NOFOLLOW)
+                             : cover_directory(view, (int)i + 1)))
+            return cover->path;
+    }
+    return NULL;
+}
+
 /* ---- user namespaces ------------------------------------------------------------- */
 
 static bool write_word(const char *path, const char *text)
@@ -683,7 +756,8 @@ static const char *place_binds(const struct privileged_view *view,
                                const struct identity *who, bool is_late)
 {
     for (size_t i = 0; i < view->bind_count; i++)
-        if (view->binds[i].is_late == is_late && !place_bind(&view->binds[i], who))
+        if (view->binds[i].is_late == is_late && !view->binds[i].cover &&
+            !place_bind(&view->binds[i], who))
             return view->binds[i].target;
     return NULL;
 }
@@ -710,6 +784,8 @@ const char *privileged_enter(const struct privileged_view *view,
     if (failed)
         return is_needed ? failed : NULL;
     failed = open_binds(view, who);
+    if (!failed)
+        failed = open_covers(view);
     if (!failed && view->is_isolated)
         failed = isolate(&trees);
     if (!failed && view->shm_bytes && !mount_shm(view->shm_bytes))
@@ -718,6 +794,8 @@ const char *privileged_enter(const struct privileged_view *view,
         return failed;
     mount_run(&trees);
     failed = place_binds(view, who, false);
+    if (!failed)
+        failed = place_covers(view);
     /* A kept directory may hold the directory of tasks. */
     if (!failed && view->tasks && !hide_tasks(view, trees.self))
         failed = "the directory of tasks";

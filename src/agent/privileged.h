@@ -33,6 +33,8 @@
  *   TASKS                the agent's directory of tasks, with DIR only
  *   /run/determined      DIR/run; workdir in it is DIR/work (also without isolation)
  *   bind mounts          opened with the user's rights below a configured root
+ *   keys of the program  covered where the task has the user of the agent: data
+ *                        directories, the agents' token, login sessions
  *
  * All mounts are nosuid, ours also nodev.  They are seen by the task only and disappear
  * with its last process.  In a user namespace (an agent that is not root) the same code
@@ -131,7 +133,15 @@ struct privileged_bind {
     bool is_users; /* the source is opened with the user's rights */
     bool is_late;  /* placed last, with the user's rights: it may be in DIR */
     bool is_read_only;
+    int cover; /* from 1: `target` is relative to that cover, and remains visible in it */
     int tree; /* set by privileged_enter() */
+};
+
+/* A directory or file that the task does not see. */
+struct privileged_cover {
+    const char *path; /* absolute, without symlinks */
+    bool is_file;
+    int tree; /* of a file; set by privileged_enter() */
 };
 
 struct privileged_view {
@@ -145,6 +155,8 @@ struct privileged_view {
     uint64_t shm_bytes; /* 0: the machine's /dev/shm */
     struct privileged_bind *binds;
     size_t bind_count;
+    struct privileged_cover *covers;
+    size_t cover_count;
 };
 
 /* fork(), or clone() into new namespaces: then the child is the first process of its

@@ -193,6 +193,7 @@ static det_status configure(const struct agent_run_options *options, struct aren
     if (st)
         return st;
     config->tree = tree;
+    config->token_file = place.token_file;
     config->master_url = place.url;
     *trust = place.trust;
     config->id = options->id ? options->id : json_str(json_get(tree, "agent_id"), NULL);

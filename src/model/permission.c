@@ -52,6 +52,36 @@ bool grants_allow(const struct grants *grants, enum permission permission,
     return false;
 }
 
+static uint64_t mask_in(const struct grants *grants, int64_t workspace_id)
+{
+    uint64_t mask = grants->cluster;
+
+    for (uint32_t i = 0; i < grants->count; i++)
+        if (grants->grant[i].workspace_id == workspace_id)
+            mask |= grants->grant[i].mask;
+    return mask;
+}
+
+struct grants grants_meet(const struct grants *a, const struct grants *b,
+                          struct grant *room)
+{
+    struct grants both = {.cluster = a->cluster & b->cluster, .grant = room};
+
+    for (uint32_t i = 0; i < a->count; i++) {
+        struct grant one = a->grant[i];
+
+        one.mask &= mask_in(b, one.workspace_id);
+        room[both.count++] = one;
+    }
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct grant one = b->grant[i];
+
+        one.mask &= a->cluster; /* the workspaces of `a` are above */
+        room[both.count++] = one;
+    }
+    return both;
+}
+
 bool scope_has(const struct scope *scope, int64_t workspace_id)
 {
     for (uint32_t i = 0; !scope->is_all && i < scope->count; i++)

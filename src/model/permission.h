@@ -41,18 +41,23 @@ const struct role *role_find(int64_t id);
 bool role_fits_workspace(const struct role *role);
 
 /* Everything that a user may do, by all assignments to the user and the user's groups. */
+struct grant {
+    int64_t workspace_id;
+    uint64_t mask;
+};
 struct grants {
     uint64_t cluster;
-    const struct grant {
-        int64_t workspace_id;
-        uint64_t mask;
-    } * grant;
+    const struct grant *grant;
     uint32_t count;
 };
 
 /* workspace_id 0: on the cluster. */
 bool grants_allow(const struct grants *grants, enum permission permission,
                   int64_t workspace_id);
+
+/* What both may do.  `room` takes a->count + b->count rows. */
+struct grants grants_meet(const struct grants *a, const struct grants *b,
+                          struct grant *room);
 
 /* The workspaces that a caller may see into.  Zeroed: none. */
 struct scope {

@@ -25,6 +25,14 @@ const struct rights_field_rule rights_field_rules[] = {
 const int rights_field_rule_count =
     (int)(sizeof(rights_field_rules) / sizeof(rights_field_rules[0]));
 
+const enum route_id rights_for_people[] = {
+    ROUTE_ID_set_password, ROUTE_ID_patch_user,    ROUTE_ID_patch_users,
+    ROUTE_ID_create_user,  ROUTE_ID_create_token,  ROUTE_ID_create_group,
+    ROUTE_ID_update_group, ROUTE_ID_assign_groups, ROUTE_ID_add_role_assignments,
+};
+const int rights_for_people_count =
+    (int)(sizeof(rights_for_people) / sizeof(rights_for_people[0]));
+
 /* ---- callers that are not users ---------------------------------------------------- */
 
 bool rights_is_for_supervisor(const struct route *row)
@@ -81,6 +89,26 @@ bool rights_is_own(const struct caller *caller, const struct rights_object *obje
 }
 
 /* ---- users ---------------------------------------------------------------------- */
+
+static bool is_for_people(const struct route *row)
+{
+    for (int i = 0; i < rights_for_people_count; i++)
+        if (rights_for_people[i] == row->id)
+            return true;
+    return false;
+}
+
+/* A run's DET_USER_TOKEN acts as the user who started it, but not against that user: it
+ * gets nothing that outlives the run, and a program of somebody else only looks. */
+static bool may_run(const struct route *row, const struct caller *caller)
+{
+    if (!caller->run_of)
+        return true;
+    if (is_for_people(row))
+        return false;
+    return !caller->runs_other_code ||
+           (row->method == ROUTE_GET && row->who == ROUTE_USER);
+}
 
 static bool is_owner(const struct caller *caller, const struct rights_object *object)
 {
@@ -208,6 +236,8 @@ static enum rights_answer decide_user(const struct route *row,
 {
     enum permission see = permission_to_see(object);
 
+    if (!may_run(row, caller))
+        return RIGHTS_FORBIDDEN;
     if (caller->grants ? may_rbac(row->who, row->permission, caller, object)
                        : may_basic(row->who, caller, object))
         return RIGHTS_ALLOWED;
@@ -304,7 +334,7 @@ static enum rights_answer admit_user(const struct route *row,
     case ROUTE_AGENT:
         break;
     }
-    return may ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
+    return may && may_run(row, caller) ? RIGHTS_ALLOWED : RIGHTS_FORBIDDEN;
 }
 
 enum rights_answer rights_admit(const struct route *row, const struct caller *caller)
@@ -365,6 +395,11 @@ const char *rights_reason(const struct route *row, const struct caller *caller)
                    : "a task's token opens only its own task";
     if (caller->kind == CALLER_AGENT)
         return "this call is not for the agents' token";
+    if (caller->run_of && is_for_people(row))
+        return "a task's token gives nobody lasting access; sign in for this";
+    if (!may_run(row, caller))
+        return "the user who started this run is not the owner of its code, so its "
+               "token may only read";
     switch (row->who) {
     case ROUTE_PERSON:
         return "only a person's own session may do this, not an access token or a "

@@ -28,7 +28,8 @@
  * allows is refused.  In mode basic every user may look at everything; in mode rbac an object
  * that the caller may not see does not exist for the caller (DET_NOT_FOUND).
  *
- * A few fields of a body need more than their row does: rights_field_rules. */
+ * A few fields of a body need more than their row does: rights_field_rules.  A few rows are
+ * not for a run's DET_USER_TOKEN, although its user may call them: rights_for_people. */
 #ifndef WIRE_RIGHTS_H
 #define WIRE_RIGHTS_H
 
@@ -58,7 +59,8 @@ struct caller {
     const char *task_id;
     int64_t trial_id;
     int64_t experiment_id;
-    int64_t run_of; /* DET_USER_TOKEN: the allocation it lives with */
+    int64_t run_of;       /* DET_USER_TOKEN: the allocation it lives with */
+    bool runs_other_code; /* ... and the experiment is another user's */
 };
 
 /* Fields that do not apply are 0. */
@@ -126,5 +128,10 @@ struct rights_field_rule {
 };
 extern const struct rights_field_rule rights_field_rules[];
 extern const int rights_field_rule_count;
+
+/* Calls that give somebody access for longer than a run: a run's DET_USER_TOKEN does not make
+ * them. */
+extern const enum route_id rights_for_people[];
+extern const int rights_for_people_count;
 
 #endif

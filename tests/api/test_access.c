@@ -125,6 +125,38 @@ TEST(a_longer_name_that_begins_with_ours_is_not_ours)
     CHECK_EQ(get_info(bed, arena_printf(&bed->mem, "%sx", name)), 403);
 }
 
+/* The decoder takes both spellings of a name, so the check of single fields must find what the
+ * decoder finds. */
+TEST(a_field_for_administrators_is_not_hidden_behind_its_other_spelling)
+{
+#define ROOT "{'agentUid': 0, 'agentGid': 0, 'agentUser': 'root', 'agentGroup': 'root'}"
+    static const struct step steps[] = {
+        PATCH("other spelling", "/api/v1/users/2", "{'agent_user_group': " ROOT "}",
+              403, NULL),
+        PATCH("both", "/api/v1/users/2",
+              "{'agentUserGroup': null, 'agent_user_group': " ROOT "}", 403, NULL),
+        PATCH("in the other order", "/api/v1/users/2",
+              "{'agent_user_group': " ROOT ", 'agentUserGroup': null}", 403, NULL),
+        GET("unchanged", "/api/v1/users/2", 200, "user.agentUserGroup=null"),
+        POST("of a workspace", "/api/v1/workspaces",
+             "{'name': 'w', 'agentUserGroup': null, 'agent_user_group': " ROOT "}", 403,
+             NULL),
+        POST("a workspace", "/api/v1/workspaces", "{'name': 'w'}", 200, NULL),
+        PATCH("its user", "/api/v1/workspaces/2",
+              "{'agentUserGroup': null, 'agent_user_group': " ROOT "}", 403, NULL),
+        POST("of an administrator", "/api/v1/workspaces", "{'name': 'a'}", 200, NULL,
+             ADMIN),
+        PATCH("its storage", "/api/v1/workspaces/3",
+              "{'checkpointStorageConfig': null, 'checkpoint_storage_config':"
+              " {'type': 'shared_fs', 'host_path': '/tmp'}}",
+              403, NULL),
+        END_STEPS};
+#undef ROOT
+    BED(bed, NULL);
+
+    bed_play(bed, steps);
+}
+
 TEST(an_open_master_takes_no_blank_passwords)
 {
     static const struct step steps[] = {

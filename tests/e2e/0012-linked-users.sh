@@ -31,9 +31,13 @@ if [ "$(id -u)" = 0 ]; then
     TOKEN=$(login)
     download() { curl -s -o "$T/got" -w '%{http_code}' -H "Authorization: Bearer $TOKEN" -H 'Accept: application/x-tar' "$(url)/checkpoints/$UUID"; }
     same 'it is downloaded' 200 "$(download)"
+    chown root "$AT"
+    chmod 700 "$AT"
+    same 'but no file in a directory that only root may enter' 403 "$(download)"
+    chown 54321 "$AT"
     chown root "$AT/w"
     chmod 600 "$AT/w"
-    same 'but no file in it that only root may read' 403 "$(download)"
+    same 'nor one in it that only root may read' 403 "$(download)"
     mv "$AT" "$T/aside"
     mkdir "$AT"
     touch "$AT/w"

@@ -49,6 +49,7 @@ const struct field task_spec_fields[] = {
     FIELD(BOOL, task_spec, is_shared, "the master serves more than its machine"),
     FIELD(BOOL, task_spec, is_isolated, "whether it has its own namespaces"),
     FIELD(STRS, task_spec, bind_mount_roots, "where bind mounts may be"),
+    FIELD(STRS, task_spec, hidden, "files and directories with keys of the agent"),
     FIELD(STRS, task_spec, pass_environment, "variables of the agent for the task"),
     FIELD_OF(RECORD, task_spec, limits, task_limits_fields, struct task_limits,
              "how much it may use"),

@@ -47,6 +47,7 @@ struct task_spec {
     bool is_shared;                  /* its master serves more than this machine */
     bool is_isolated;                /* by the agent, as the next */
     struct field_strs bind_mount_roots;
+    struct field_strs hidden; /* what a task with the agent's user must not see */
     struct field_strs pass_environment; /* variables of ours that it gets */
     struct task_limits limits;
     const char *control_group;    /* in which the task gets its own; NULL: none */

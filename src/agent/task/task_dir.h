@@ -49,6 +49,7 @@ struct json;
 #define TASK_DIR_RUN     "run"
 #define TASK_DIR_REPORTS "reports"
 #define TASK_DIR_TMP     "tmp"
+#define TASK_DIR_HIDDEN  "hidden" /* empty: the task sees it in place of a key */
 #define TASK_DIR_HOOK    "run/dynamic-tcd-startup-hook.sh"
 #define TASK_DIR_RECORD  "run/environment.json"
 #define TASK_DIR_FAILURE "run/failure.json"

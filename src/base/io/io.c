@@ -102,7 +102,8 @@ det_status io_open(struct io *io, const char *path, unsigned flags,
 }
 
 det_status io_open_below(struct io *io, const char *root, const char *path,
-                         struct io_file **ret_file, struct err *err)
+                         const struct io_reader *reader, struct io_file **ret_file,
+                         struct err *err)
 {
     CLEANUP(buf_done) struct buf whole = BUF_INIT;
 
@@ -112,7 +113,7 @@ det_status io_open_below(struct io *io, const char *root, const char *path,
     if (fault_is_dark())
         return fail_dark(err, "open", whole.data);
     if (io->ops->open_below)
-        return io->ops->open_below(io, root, path, ret_file, err);
+        return io->ops->open_below(io, root, path, reader, ret_file, err);
     return io->ops->open(io, whole.data, IO_READ | IO_PLAIN, ret_file, err);
 }
 

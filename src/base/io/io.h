@@ -62,11 +62,19 @@ bool io_is_memory(const struct io *io);
 
 det_status io_open(struct io *io, const char *path, unsigned flags,
                    struct io_file **ret_file, struct err *err);
+/* A user who is to read, by the modes of files; other groups than this do not count. */
+struct io_reader {
+    uint32_t uid;
+    uint32_t gid;
+};
 /* Opens a plain file for reading below a directory that others may change.  `path` is
  * relative and without ".."; no part of it may be a symlink, even if somebody puts one
- * there between looking and opening.  `root` itself is trusted. */
+ * there between looking and opening.  `root` itself is trusted.  `reader` (NULL: we): the
+ * modes of the file and of each directory below `root` let that user read it, or it is
+ * DET_FORBIDDEN.  A memory file system has no users. */
 det_status io_open_below(struct io *io, const char *root, const char *path,
-                         struct io_file **ret_file, struct err *err);
+                         const struct io_reader *reader, struct io_file **ret_file,
+                         struct err *err);
 void io_close(struct io_file *file); /* NULL does nothing */
 /* For CLEANUP. */
 void io_closep(struct io_file **file);
@@ -101,9 +109,6 @@ bool io_clone(struct io_file *from, struct io_file *to);
 bool io_copy(struct io_file *from, struct io_file *to);
 /* The descriptor, for poll and for children; -1 in a memory file system. */
 int io_fd(const struct io_file *file);
-/* Whether the modes of the open file let that user read it; a memory file system has no
- * users and says yes. */
-bool io_is_readable_by(const struct io_file *file, uint32_t uid, uint32_t gid);
 
 /* Makes the file at least that long; added bytes are zero.  Reserves the space: later
  * writes into it, also through a map, cannot find the disk full.  DET_FULL: there is no

@@ -44,19 +44,3 @@ bool io_copy(struct io_file *from, struct io_file *to)
     }
     return got == 0 && write_at > 0;
 }
-
-bool io_is_readable_by(const struct io_file *file, uint32_t uid, uint32_t gid)
-{
-    int fd = io_fd(file);
-    struct stat st;
-
-    if (fd < 0)
-        return true;
-    if (fstat(fd, &st))
-        return false;
-    if (st.st_uid == uid)
-        return st.st_mode & S_IRUSR;
-    if (st.st_gid == gid)
-        return st.st_mode & S_IRGRP;
-    return st.st_mode & S_IROTH;
-}

@@ -15,7 +15,8 @@ struct io_ops {
                        struct io_file **ret_file, struct err *err);
     /* NULL: the file system has no links; an ordinary open is safe. */
     det_status (*open_below)(struct io *io, const char *root, const char *path,
-                             struct io_file **ret_file, struct err *err);
+                             const struct io_reader *reader, struct io_file **ret_file,
+                             struct err *err);
     void (*close)(struct io_file *file);
     det_status (*read_at)(struct io_file *file, uint64_t offset, void *bytes,
                           size_t len, size_t *ret_len, struct err *err);

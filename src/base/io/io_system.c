@@ -99,8 +99,24 @@ static det_status system_open(struct io *io, const char *path, unsigned flags,
     return DET_OK;
 }
 
+/* `bits`: as of others, S_IROTH to read a file or S_IXOTH to pass through a directory. */
+static int check_reader(int fd, const struct io_reader *reader, mode_t bits)
+{
+    struct stat st;
+
+    if (!reader)
+        return 0;
+    if (fstat(fd, &st))
+        return errno;
+    if (st.st_uid == reader->uid)
+        bits <<= 6;
+    else if (st.st_gid == reader->gid)
+        bits <<= 3;
+    return st.st_mode & bits ? 0 : EACCES;
+}
+
 /* One part after the other, with O_NOFOLLOW below the descriptor of the one before. */
-static int walk_below(const char *root, char *path)
+static int walk_below(const char *root, char *path, const struct io_reader *reader)
 {
     int at = open_retrying(AT_FDCWD, root, O_RDONLY | O_DIRECTORY, 0);
     char *rest = path;
@@ -110,11 +126,14 @@ static int walk_below(const char *root, char *path)
         int flags =
             rest ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW : open_flags(IO_READ | IO_PLAIN);
         int next = open_retrying(at, *part ? part : ".", flags, 0);
-        int code = errno;
+        int code =
+            next < 0 ? errno : check_reader(next, reader, rest ? S_IXOTH : S_IROTH);
 
         close(at);
+        if (code && next >= 0)
+            close(next);
         errno = code;
-        at = next;
+        at = code ? -1 : next;
         if (!rest)
             break;
     }
@@ -122,6 +141,7 @@ static int walk_below(const char *root, char *path)
 }
 
 static det_status system_open_below(struct io *io, const char *root, const char *path,
+                                    const struct io_reader *reader,
                                     struct io_file **ret_file, struct err *err)
 {
     struct system_file *file = mem_new(struct system_file);
@@ -135,7 +155,7 @@ static det_status system_open_below(struct io *io, const char *root, const char 
         return err_default(err, DET_NOMEM);
     }
     file->file = (struct io_file){io, copy};
-    file->fd = walk_below(root, parts);
+    file->fd = walk_below(root, parts, reader);
     code = file->fd < 0 ? errno : check_kind(file->fd, IO_PLAIN);
     if (code) {
         io_close(&file->file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "master/request/access.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/memory/arena.h"
 #include "data/text.h"
 #include "master/request/request.h"
+#include "model/field.h"
 #include "model/permission.h"
 #include "store/people/grants.h"
 #include "store/people/owner.h"
@@ -118,6 +120,16 @@ det_status access_check_call(struct request *req)
     return check_object(req, row, row->object, req->arg[0]);
 }
 
+/* Looks under the name that the body is decoded by: json_find() prefers the exact spelling, so
+ * a body with both "agentUserGroup" and "agent_user_group" has two answers. */
+static bool has_field(const struct request *req, const char *name)
+{
+    const struct field *field = field_find(req->route->body, name);
+
+    assert(field);
+    return !json_is_null(json_find(req->tree, field ? field->name : name));
+}
+
 /* A field that needs more than its row is checked like a call of its own on the same object. */
 det_status access_check_fields(struct request *req)
 {
@@ -129,7 +141,7 @@ det_status access_check_fields(struct request *req)
         struct route row = *req->route;
 
         /* null is the same as absent, as everywhere in a body */
-        if (rule->route != row.id || json_is_null(json_find(req->tree, rule->field)))
+        if (rule->route != row.id || !has_field(req, rule->field))
             continue;
         row.who = rule->who;
         row.permission = rule->permission;

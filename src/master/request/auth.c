@@ -244,11 +244,30 @@ static det_status caller_by_allocation(struct request *req, const struct token *
         return err_set(req->err, DET_FORBIDDEN,
                        "this supervisor's credential has ended: everything of its run "
                        "was delivered");
+    req->caller.runs_other_code = ret_caller->user_id != ret_caller->owner_id;
     if (req->caller.kind == CALLER_USER)
         req->caller.run_of = token->id;
     else
         fill_run(&req->caller, token->id, ret_caller);
     limit_admin(ret_caller);
+    return DET_OK;
+}
+
+/* A run of another user's code does what both may do, the user who started it and the owner
+ * of the code. */
+static det_status limit_grants(struct request *req, int64_t owner_id, struct arena *mem,
+                               struct grants *grants)
+{
+    struct grants owners;
+    struct grant *room;
+    det_status st = store_grants_of(req->db, owner_id, mem, &owners, req->err);
+
+    if (st)
+        return st;
+    room = arena_array(mem, struct grant, grants->count + owners.count + 1);
+    if (!room)
+        return err_default(req->err, DET_NOMEM);
+    *grants = grants_meet(grants, &owners, room);
     return DET_OK;
 }
 
@@ -259,8 +278,8 @@ static det_status read_grants(struct request *req, const struct caller_view *vie
     bool is_own = !view->owner_id || view->owner_id == view->user_id;
     det_status st = store_grants_of(req->db, view->user_id, mem, ret_grants, req->err);
 
-    if (!is_own) /* as above: another user's code does not get rights on the cluster */
-        ret_grants->cluster = 0;
+    if (!st && !is_own)
+        st = limit_grants(req, view->owner_id, mem, ret_grants);
     if (view->is_admin)
         ret_grants->cluster = UINT64_MAX;
     return st;

@@ -243,7 +243,9 @@ static void write_isolation(struct json_writer *w, const struct parts *p)
     jw_i64(w, "shmSize", json_i64(json_path(p->tree, "resources.shm_size"), 0));
     jw_i64(w, "shmDefault", json_i64(json_get(defaults, "shm_size_bytes"), 0));
     jw_json(w, "bindMounts", json_get(p->tree, "bind_mounts"));
-    jw_bool(w, "isShared", !p->master->is_loopback);
+    /* a proxy on this machine brings people of other machines */
+    jw_bool(w, "isShared",
+            !p->master->is_loopback || p->master->trusted_proxies.count > 0);
     storage_roots_write(p->master, w, "storageRoots");
     jw_str(w, "storageDirectory", p->storage_directory);
 }

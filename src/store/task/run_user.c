@@ -15,6 +15,14 @@ enum {
     RUN_USER_OF_TRIAL,
 };
 
+/* An administrator (by flag, or by the role ClusterAdmin, number 1) who continues another user's
+ * experiment runs that user's code, which must not get the administrator's files, or root's. */
+#define OF_ADMIN                                                                       \
+    "s.is_admin OR EXISTS (SELECT 1 FROM role_assignments r WHERE r.role_id = 1"       \
+    "  AND r.workspace_id = 0 AND (r.user_id = s.id OR (r.group_id <> 0 AND "          \
+    "r.group_id"                                                                       \
+    "    IN (SELECT m.group_id FROM group_members m WHERE m.user_id = s.id))))"
+
 static const struct sql run_user_sql[] = {
     SQL(RUN_ORIGIN,
         "SELECT u.agent_uid, u.agent_gid, u.agent_user, u.agent_group,"
@@ -22,8 +30,10 @@ static const struct sql run_user_sql[] = {
         "  FROM allocations a LEFT JOIN experiments e ON e.id = a.experiment_id"
         "  LEFT JOIN projects p ON p.id = e.project_id"
         "  LEFT JOIN jobs j ON j.id = a.job_id"
-        "  JOIN users u"
-        "   ON u.id = COALESCE(NULLIF(e.starter_id, 0), e.owner_id, j.owner_id)"
+        "  JOIN users s"
+        "   ON s.id = COALESCE(NULLIF(e.starter_id, 0), e.owner_id, j.owner_id)"
+        "  JOIN users u ON u.id = CASE WHEN " OF_ADMIN
+        "   THEN COALESCE(e.owner_id, j.owner_id) ELSE s.id END"
         " WHERE a.id = $1"),
     SQL(RUN_USER_NOTE, "UPDATE allocations SET run_user = $2"
                        " WHERE id = $1 AND run_user IS NULL"),

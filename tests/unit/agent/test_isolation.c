@@ -68,7 +68,7 @@ TEST(the_configuration_reaches_the_supervisor)
     struct json *tree;
 
     CHECK_OK(json_parse(config, sizeof(config) - 1, &mem, &tree, &test_err));
-    CHECK_OK(isolation_find(tree, &mem, &isolation, &test_err));
+    CHECK_OK(isolation_find(tree, NULL, &mem, &isolation, &test_err));
     spec = completed(&isolation, "", &mem);
 
     CHECK_EQ(isolation.storage_roots.count, 1);

@@ -678,13 +678,13 @@ ON_BOTH(a_file_below_a_directory_is_opened_by_its_path)
 
     CHECK_OK(io_mkdir(io, below(root, "a/b"), false, &test_err));
     put(io, below(root, "a/b/c"), "x");
-    CHECK_OK(io_open_below(io, root, "a/b/c", &file, &test_err));
+    CHECK_OK(io_open_below(io, root, "a/b/c", NULL, &file, &test_err));
     CHECK_OK(io_read_at(file, 0, &byte, 1, &len, &test_err));
     CHECK_EQ(byte, 'x');
     io_close(file);
-    CHECK_EQ(io_open_below(io, root, "a/none", &file, &test_err), DET_NOT_FOUND);
-    CHECK(io_open_below(io, root, "a/b", &file, &test_err) != DET_OK);
-    CHECK(io_open_below(io, root, "a/b/c/d", &file, &test_err) != DET_OK);
+    CHECK_EQ(io_open_below(io, root, "a/none", NULL, &file, &test_err), DET_NOT_FOUND);
+    CHECK(io_open_below(io, root, "a/b", NULL, &file, &test_err) != DET_OK);
+    CHECK(io_open_below(io, root, "a/b/c/d", NULL, &file, &test_err) != DET_OK);
 }
 
 static void links_below(struct io *io, const char *root)
@@ -695,10 +695,10 @@ static void links_below(struct io *io, const char *root)
     put(io, below(root, "real/f"), "x");
     CHECK_EQ(symlink(below(root, "real"), below(root, "folder")), 0);
     CHECK_EQ(symlink("f", below(root, "real/link")), 0);
-    CHECK(io_open_below(io, root, "folder/f", &file, &test_err) != DET_OK);
-    CHECK(io_open_below(io, root, "real/link", &file, &test_err) != DET_OK);
-    CHECK_OK(
-        io_open_below(io, below(root, "folder"), "f", &file, &test_err)); /* trusted */
+    CHECK(io_open_below(io, root, "folder/f", NULL, &file, &test_err) != DET_OK);
+    CHECK(io_open_below(io, root, "real/link", NULL, &file, &test_err) != DET_OK);
+    CHECK_OK(io_open_below(io, below(root, "folder"), "f", NULL, &file,
+                           &test_err)); /* trusted */
     io_close(file);
 }
 

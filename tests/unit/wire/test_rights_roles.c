@@ -54,6 +54,47 @@ TEST(the_rights_on_own_tokens_have_their_own_names)
     CHECK_EQ(rights_decide(patch, &caller, &other_token), RIGHTS_FORBIDDEN);
 }
 
+TEST(a_token_of_a_run_gives_nobody_lasting_access)
+{
+    struct caller run = {
+        .kind = CALLER_USER, .user_id = 7, .is_admin = true, .run_of = 1};
+    const struct rights_object self = {.kind = ROUTE_OBJECT_user, .owner_id = 7};
+    const struct rights_object own = {.kind = ROUTE_OBJECT_experiment, .owner_id = 7};
+
+    for (int i = 0; i < rights_for_people_count; i++) {
+        const struct route *row = &routes[rights_for_people[i]];
+
+        CHECK_EQ(rights_admit(row, &run), RIGHTS_FORBIDDEN);
+        CHECK_EQ(rights_decide(row, &run, &self), RIGHTS_FORBIDDEN);
+    }
+    CHECK_EQ(rights_decide(&routes[ROUTE_ID_kill_experiment], &run, &own),
+             RIGHTS_ALLOWED);
+    run.runs_other_code = true;
+    CHECK_EQ(rights_decide(&routes[ROUTE_ID_kill_experiment], &run, &own),
+             RIGHTS_FORBIDDEN);
+    CHECK_EQ(rights_admit(&routes[ROUTE_ID_create_experiment], &run), RIGHTS_FORBIDDEN);
+    CHECK_EQ(rights_decide(&routes[ROUTE_ID_get_experiment], &run, &own),
+             RIGHTS_ALLOWED);
+}
+
+TEST(two_users_together_may_do_what_each_of_them_may)
+{
+    const struct grant few[] = {{1, BIT(VIEW_PROJECT) | BIT(VIEW_WORKSPACE)},
+                                {2, BIT(VIEW_PROJECT)}};
+    const struct grant other[] = {{1, BIT(VIEW_PROJECT)}, {3, BIT(UPDATE_PROJECT)}};
+    const struct grants a = {BIT(UPDATE_PROJECT), few, 2};
+    const struct grants b = {BIT(VIEW_WORKSPACE), other, 2};
+    struct grant room[4];
+    struct grants both = grants_meet(&a, &b, room);
+
+    CHECK(grants_allow(&both, PERMISSION_VIEW_PROJECT, 1));
+    CHECK(grants_allow(&both, PERMISSION_VIEW_WORKSPACE, 1));
+    CHECK(!grants_allow(&both, PERMISSION_VIEW_PROJECT, 2));
+    CHECK(grants_allow(&both, PERMISSION_UPDATE_PROJECT, 3));
+    CHECK(!grants_allow(&both, PERMISSION_UPDATE_PROJECT, 1));
+    CHECK(!grants_allow(&both, PERMISSION_VIEW_WORKSPACE, 0));
+}
+
 TEST(the_route_table_says_who_has_a_permission_in_mode_basic)
 {
     CHECK_EQ(rights_in_basic(PERMISSION_VIEW_EXPERIMENT_METADATA), RIGHTS_OF_ALL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/task/prepare/task_view.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@ struct plan {
     const struct task_view_config *config;
     struct arena *mem;
     VEC(struct privileged_bind) binds;
+    VEC(struct privileged_cover) covers;
     struct err *err;
 };
 
@@ -138,6 +141,78 @@ static det_status keep_paths(struct plan *plan)
         st = keep_path(plan, config->spec->envs, false);
     if (!st)
         st = keep_path(plan, parent_of(config->dir, plan->mem), false);
+    return st;
+}
+
+/* ---- covers ---------------------------------------------------------------------- */
+
+static const char *real_path(struct plan *plan, const char *path)
+{
+    char real[PATH_MAX];
+
+    return path && realpath(path, real) ? arena_strdup(plan->mem, real) : NULL;
+}
+
+/* Keeps a directory that the cover would hide; does nothing for others. */
+static det_status keep_in_cover(struct plan *plan, int number, const char *path)
+{
+    const char *real = real_path(plan, path);
+    const char *below =
+        real ? path_under(real, plan->covers.at[number - 1].path) : NULL;
+    struct privileged_bind bind = {
+        .root = "/", .below = real ? real + 1 : "", .target = below, .cover = number};
+
+    for (size_t i = 0; below && i < plan->binds.count; i++)
+        if (plan->binds.at[i].cover == number &&
+            path_under(below, plan->binds.at[i].target))
+            return DET_OK;
+    if (!below || !*below || !is_directory(real))
+        return DET_OK;
+    return add_bind(plan, &bind);
+}
+
+static det_status keep_needed(struct plan *plan, int number)
+{
+    const struct task_view_config *config = plan->config;
+    const struct task_spec *spec = config->spec;
+    const char *own = spec->storage_directory;
+    const char *needed[] = {spec->envs, parent_of(config->dir, plan->mem),
+                            installation_of(config->program, plan->mem), own,
+                            getenv("HOME")};
+    det_status st = DET_OK;
+
+    /* otherwise it could not be made any more */
+    if (own && own[0] == '/' && path_under(own, plan->covers.at[number - 1].path))
+        st = io_mkdir(config->io, own, false, plan->err);
+    for (size_t i = 0; i < spec->storage_roots.count && !st; i++)
+        st = keep_in_cover(plan, number, spec->storage_roots.at[i]);
+    for (size_t i = 0; i < ARRAY_LEN(needed) && !st; i++)
+        st = keep_in_cover(plan, number, needed[i]);
+    return st;
+}
+
+/* The keys of the agent's user, from a task that has the same user.  A private /tmp covers
+ * what is below it and was not kept. */
+static det_status plan_covers(struct plan *plan)
+{
+    const struct task_view_config *config = plan->config;
+    const struct field_strs *hidden = &config->spec->hidden;
+    const char *blank = task_dir_path(plan->mem, config->dir, TASK_DIR_HIDDEN);
+    det_status st = blank ? DET_OK : err_default(plan->err, DET_NOMEM);
+
+    if (!st && hidden->count)
+        st = io_replace(config->io, blank, "", 0, true, plan->err);
+    for (size_t i = 0; i < hidden->count && !st; i++) {
+        struct privileged_cover cover = {.path = real_path(plan, hidden->at[i])};
+
+        if (!cover.path || is_lost(plan, cover.path))
+            continue;
+        cover.is_file = !is_directory(cover.path);
+        if (!vec_push(&plan->covers, cover))
+            return err_default(plan->err, DET_NOMEM);
+        if (!cover.is_file)
+            st = keep_needed(plan, (int)plan->covers.count);
+    }
     return st;
 }
 
@@ -264,6 +339,8 @@ static det_status fill_view(struct plan *plan, struct privileged_view *view)
         st = make_in_tmp(plan, "");
         if (!st)
             st = keep_paths(plan);
+        if (!st && !config->who->is_other)
+            st = plan_covers(plan);
     }
     if (!st)
         st = plan_bind_mounts(plan);
@@ -273,6 +350,15 @@ static det_status fill_view(struct plan *plan, struct privileged_view *view)
             return err_default(plan->err, DET_NOMEM);
         memcpy(view->binds, plan->binds.at, plan->binds.count * sizeof(*view->binds));
         view->bind_count = plan->binds.count;
+    }
+    if (!st && plan->covers.count) {
+        view->covers =
+            arena_array(plan->mem, struct privileged_cover, plan->covers.count);
+        if (!view->covers)
+            return err_default(plan->err, DET_NOMEM);
+        memcpy(view->covers, plan->covers.at,
+               plan->covers.count * sizeof(*view->covers));
+        view->cover_count = plan->covers.count;
     }
     return st;
 }
@@ -314,6 +400,7 @@ det_status task_view_plan(const struct task_view_config *config, struct arena *m
         view->shm_bytes = (uint64_t)MAX(spec->shm_default, (int64_t)0);
     st = fill_view(&plan, view);
     vec_done(&plan.binds);
+    vec_done(&plan.covers);
     if (!st)
         *ret_view = view;
     return st;

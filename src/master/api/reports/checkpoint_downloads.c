@@ -186,22 +186,22 @@ static det_status open_file(struct download *d, const struct packed_file *file,
                             struct io_file **ret_file, struct err *err)
 {
     uint64_t size_bytes;
-    det_status st = io_open_below(d->io, d->root, file->below, ret_file, err);
+    const struct io_reader reader = {(uint32_t)d->user.uid, (uint32_t)d->user.gid};
+    det_status st = io_open_below(d->io, d->root, file->below,
+                                  d->user.uid ? &reader : NULL, ret_file, err);
 
     if (st == DET_NOT_FOUND)
         return err_set(err, DET_NOT_FOUND,
                        "the file '%s' of checkpoint %s is not in %s on the master's "
                        "machine",
                        file->path, d->uuid, d->root);
+    if (st == DET_FORBIDDEN && d->user.uid)
+        return err_set(err, st,
+                       "the tasks' user may not read the file '%s' of checkpoint %s",
+                       file->path, d->uuid);
     if (st)
         return st;
-    if (d->user.uid &&
-        !io_is_readable_by(*ret_file, (uint32_t)d->user.uid, (uint32_t)d->user.gid))
-        st = err_set(err, DET_FORBIDDEN,
-                     "the tasks' user may not read the file '%s' of checkpoint %s",
-                     file->path, d->uuid);
-    else
-        st = io_size(*ret_file, &size_bytes, err);
+    st = io_size(*ret_file, &size_bytes, err);
     if (!st && size_bytes != file->size_bytes)
         st = err_set(err, DET_STATE,
                      "the file '%s' of checkpoint %s has %" PRIu64
