@@ -42,6 +42,8 @@ static void fill_caller(struct caller *caller, const char *name)
         caller->user_id = OWNER_ID;
     if (!strcmp(name, "tok") || !strcmp(name, "run"))
         caller->session_id = 0;
+    if (!strcmp(name, "run"))
+        caller->run_of = 13;
     if (!strcmp(name, "adm"))
         caller->is_admin = true, caller->user_id = ADMIN_ID;
     if (!strcmp(name, "non"))
