@@ -7,8 +7,8 @@
 
 #include "base/memory/arena.h"
 #include "master/request/request.h"
+#include "master/signin/signin.h"
 #include "model/name.h"
-#include "store/people/user.h"
 
 enum { NAME_MOST = 64 };
 
@@ -106,22 +106,26 @@ det_status user_check_names(struct db *db, const struct user *user, bool new_use
 det_status admin_count_begin(const struct request *req, struct db *db,
                              struct admin_count *ret_count, struct err *err)
 {
-    ret_count->is_rbac = req->master->is_rbac;
-    return store_user_count_admins(db, ret_count->is_rbac, &ret_count->count, err);
+    const struct signin *signin = req->master->signin;
+
+    ret_count->rule = (struct admin_rule){
+        .is_rbac = req->master->is_rbac,
+        .counts_remote = signin && (signin_oidc(signin) || signin_directory(signin))};
+    return store_user_count_admins(db, &ret_count->rule, &ret_count->count, err);
 }
 
 det_status admin_count_check(struct db *db, const struct admin_count *before,
                              struct err *err)
 {
     int64_t now = 0;
-    det_status st = store_user_count_admins(db, before->is_rbac, &now, err);
+    det_status st = store_user_count_admins(db, &before->rule, &now, err);
 
     if (st || now || !before->count)
         return st;
     return err_set(err, DET_STATE,
-                   before->is_rbac
-                       ? "this would leave no active administrator; assign the role "
-                         "ClusterAdmin to another active user first"
-                       : "this would leave no active administrator; make another user "
-                         "an administrator first");
+                   before->rule.is_rbac
+                       ? "this would leave no active administrator who can sign in; "
+                         "assign the role ClusterAdmin to another active user first"
+                       : "this would leave no active administrator who can sign in; "
+                         "make another user an administrator first");
 }

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "store/people/user.h"
 
 struct arena;
 struct db;
 struct request;
-struct user;
 
 /* Trims *name into `mem`.  DET_INVALID unless it has `least` to 64 bytes and no control
  * character.  If `least` is not 0, it names something in paths, so it must not look like one.
@@ -28,9 +28,10 @@ det_status user_name_check(const char *what, size_t least, const char **name,
 det_status user_check_names(struct db *db, const struct user *user, bool new_username,
                             bool new_display_name, struct arena *mem, struct err *err);
 
-/* In a write job: a change must not leave the cluster without an active administrator. */
+/* In a write job: a change must not leave the cluster without an active administrator who can
+ * sign in.  Remote ones can if a service is configured. */
 struct admin_count {
-    bool is_rbac;
+    struct admin_rule rule;
     int64_t count;
 };
 det_status admin_count_begin(const struct request *req, struct db *db,
