@@ -82,6 +82,7 @@ DET_MASTER_CERT_FILE=$DATA/tls/master.crt DET_MASTER_CERT_NAME=master.example.co
     fails 10 'a name that is expected must be there' elsewhere det -m "$(url)" master info
 says "not for 'master.example.com' but for"
 fails 10 'http:// to it is no way in' elsewhere det -m "http://127.0.0.1:$(port)" master info
+says 'if it speaks TLS, name it with https://'
 
 # ---- at a terminal
 

@@ -102,7 +102,8 @@ static det_status put_row(struct db *db, int sql, const struct workspace *row,
     st = db_run(&q);
     if (st == DET_EXISTS)
         return err_set(err, st,
-                       "avoid names equal to other workspaces (case-insensitive)");
+                       "there is a workspace '%s' already; choose another name",
+                       row->name);
     return st;
 }
 
