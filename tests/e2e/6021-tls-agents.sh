@@ -84,6 +84,15 @@ soon 'an agent waits for a master that is not there' grep -q 'trying again every
 det master run --tls --port "${URL##*:}" --data-dir "$T/m" >>master.log 2>&1 &
 MASTER=$!
 soon 'and joins when it is' sh -c 'det agent list --csv | grep -q "^three,1,0,default,yes"'
+
+# A master that is away, and comes back with another certificate.
+kill -TERM $MASTER
+wait $MASTER
+soon 'an agent says that its master is away' grep -q 'cannot reach' three.log
+rm -f "$T"/m/tls/own.*
+det master run --tls --port "${URL##*:}" --data-dir "$T/m" >>master.log 2>&1 &
+MASTER=$!
+soon 'and that it is back, but not the one it knows' grep -q 'either its administrator replaced it, or another machine' three.log
 kill -TERM $THREE
 wait $THREE
 kill -TERM $MASTER
