@@ -234,7 +234,8 @@ static det_status read_key(const struct gnutls *gnutls, const char *path,
     if (!code)
         code = gnutls->privkey_import_x509_raw(pair->key, &data, GNUTLS_X509_FMT_PEM,
                                                NULL, 0);
-    memset(text.data, 0, text.len);
+    if (text.len)
+        explicit_bzero(text.data, text.len);
     if (code == GNUTLS_E_MEMORY_ERROR)
         return err_default(err, DET_NOMEM);
     if (code == GNUTLS_E_DECRYPTION_FAILED)
