@@ -107,9 +107,9 @@ det_status run_user_list(struct cli *cli, const struct cli_invocation *in)
         table_add(&table, format_i64(cli, json_i64(json_get(user, "id"), 0)));
         table_add(&table, json_str(json_get(user, "username"), ""));
         table_add(&table, json_str(json_get(user, "displayName"), ""));
-        table_add(&table, json_bool(json_get(user, "admin"), false) ? "yes" : "no");
-        table_add(&table, json_bool(json_get(user, "active"), false) ? "yes" : "no");
-        table_add(&table, json_bool(json_get(user, "remote"), false) ? "yes" : "no");
+        table_add(&table, format_yes_no(json_get(user, "admin")));
+        table_add(&table, format_yes_no(json_get(user, "active")));
+        table_add(&table, format_yes_no(json_get(user, "remote")));
         table_add(&table, json_str(json_path(user, "agentUserGroup.agentUser"), ""));
         table_add_raw(&table, format_time(cli, json_get(user, "lastAuthAt")),
                       json_str(json_get(user, "lastAuthAt"), ""));

@@ -14,11 +14,6 @@
 #include "cli/people/people_find.h"
 #include "data/json/json.h"
 
-static const char *yes_or_no(const struct json *value)
-{
-    return json_bool(value, false) ? "yes" : "no";
-}
-
 /* ---- roles ------------------------------------------------------------------------------ */
 
 det_status run_rbac_list_roles(struct cli *cli, const struct cli_invocation *in)
@@ -51,8 +46,8 @@ det_status run_rbac_list_roles(struct cli *cli, const struct cli_invocation *in)
         table_add(&table, format_i64(cli, json_i64(json_get(role, "roleId"), 0)));
         table_add(&table, json_str(json_get(role, "name"), ""));
         table_add(&table, format_i64(cli, count));
-        table_add(&table, yes_or_no(json_path(role, "scopeTypeMask.workspace")));
-        table_add(&table, yes_or_no(json_path(role, "scopeTypeMask.cluster")));
+        table_add(&table, format_yes_no(json_path(role, "scopeTypeMask.workspace")));
+        table_add(&table, format_yes_no(json_path(role, "scopeTypeMask.cluster")));
     }
     return cli_print_table(cli, &table);
 }
@@ -72,7 +67,8 @@ det_status run_rbac_describe_role(struct cli *cli, const struct cli_invocation *
     table_init(&table, &cli->mem, columns);
     json_each(permission, json_get(role, "permissions")) {
         table_add(&table, people_permission(json_get(permission, "id")));
-        table_add(&table, yes_or_no(json_path(permission, "scopeTypeMask.workspace")));
+        table_add(&table,
+                  format_yes_no(json_path(permission, "scopeTypeMask.workspace")));
     }
     return cli_print_table(cli, &table);
 }

@@ -118,7 +118,7 @@ static det_status print_tokens(struct cli *cli, const struct cli_invocation *in,
                       json_str(json_get(token, "createdAt"), ""));
         table_add_raw(&table, format_time(cli, json_get(token, "expiry")),
                       json_str(json_get(token, "expiry"), ""));
-        table_add(&table, json_bool(json_get(token, "revoked"), false) ? "yes" : "no");
+        table_add(&table, format_yes_no(json_get(token, "revoked")));
     }
     return cli_print_table(cli, &table);
 }
