@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory/arena.h"
-#include "master/api/people/user_rules.h"
 #include "master/signin/identity.h"
+#include "master/signin/names.h"
 #include "store/people/role_assignment.h"
 #include "store/people/subject.h"
 #include "store/people/user.h"
