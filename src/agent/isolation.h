@@ -33,7 +33,7 @@ struct isolation {
     const char *control_group; /* in which tasks get theirs; NULL: none */
     struct field_strs storage_roots;
     struct field_strs hidden; /* what a task with the agent's user must not see */
-    bool has_told_root; /* that tasks run as root */
+    bool has_told_root;       /* that tasks run as root */
 };
 
 /* Where keys are: the agent's data directory, and the file with the agents' token (NULL:
