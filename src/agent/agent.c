@@ -304,10 +304,11 @@ static det_status poll_commands(struct agent *agent, struct err *err)
     return DET_OK;
 }
 
-/* Logs each kind of trouble once, however long it lasts. */
+/* Logs each trouble once, however long it lasts: a master that is back with a certificate
+ * that nobody knows is another trouble than one that is away. */
 static void complain(struct agent *agent, const struct err *err)
 {
-    if (agent->trouble.status == err->status)
+    if (agent->trouble.status == err->status && !strcmp(agent->trouble.text, err->text))
         return;
     agent->trouble = *err;
     log_warn("the master at %s cannot be reached, retrying: %s",

@@ -189,7 +189,20 @@ static void set_hidden(struct json *spec, const struct field_strs *hidden,
         json_set(mem, spec, "hidden", list);
 }
 
-det_status isolation_complete(const struct isolation *isolation, struct json *spec,
+/* No namespace contains root, so whoever may submit owns this machine. */
+static void tell_root(struct isolation *isolation, const struct task_spec *spec)
+{
+    if (isolation->has_told_root || !spec->is_shared || geteuid() != 0 ||
+        spec->user.uid != 0)
+        return;
+    isolation->has_told_root = true;
+    log_warn(
+        "tasks run as root on this machine, so everybody who may submit one can do "
+        "everything here; name another user in security.default_task of the "
+        "master's configuration, or run the agent as another user");
+}
+
+det_status isolation_complete(struct isolation *isolation, struct json *spec,
                               struct arena *mem, struct err *err)
 {
     struct task_spec read;
@@ -200,6 +213,7 @@ det_status isolation_complete(const struct isolation *isolation, struct json *sp
         return st;
     is_isolated = isolation->is_possible && (isolation->is_always || read.is_shared ||
                                              (geteuid() == 0 && read.user.uid != 0));
+    tell_root(isolation, &read);
     json_set(mem, spec, "isIsolated", json_new_bool(mem, is_isolated));
     set_copy(spec, "bindMountRoots", isolation->bind_mount_roots, mem);
     set_copy(spec, "passEnvironment", isolation->pass_environment, mem);

@@ -33,6 +33,7 @@ struct isolation {
     const char *control_group; /* in which tasks get theirs; NULL: none */
     struct field_strs storage_roots;
     struct field_strs hidden; /* what a task with the agent's user must not see */
+    bool has_told_root;       /* that tasks run as root */
 };
 
 /* Where keys are: the agent's data directory, and the file with the agents' token (NULL:
@@ -49,8 +50,9 @@ det_status isolation_find(const struct json *config, const struct isolation_keys
                           struct arena *mem, struct isolation *ret_isolation,
                           struct err *err);
 
-/* Adds to the spec of a START command what the supervisor needs to know. */
-det_status isolation_complete(const struct isolation *isolation, struct json *spec,
+/* Adds to the spec of a START command what the supervisor needs to know.  Logs once if users
+ * of other machines get root's rights here. */
+det_status isolation_complete(struct isolation *isolation, struct json *spec,
                               struct arena *mem, struct err *err);
 
 #endif

@@ -154,7 +154,14 @@ static det_status read_token(const char *path, struct arena *mem,
                 "with 'chmod 600'\n",
                 path);
     *ret_token = arena_strndup(mem, text.data, strcspn(text.data, "\r\n"));
-    return *ret_token ? DET_OK : err_default(err, DET_NOMEM);
+    if (!*ret_token)
+        return err_default(err, DET_NOMEM);
+    if (!**ret_token)
+        return err_set(err, DET_INVALID,
+                       "the first line of '%s' is empty; copy the file agent.token of "
+                       "the master's data directory there",
+                       path);
+    return DET_OK;
 }
 
 static const char *default_id(struct arena *mem)
@@ -197,8 +204,12 @@ static det_status configure(const struct agent_run_options *options, struct aren
     config->master_url = place.url;
     *trust = place.trust;
     config->id = options->id ? options->id : json_str(json_get(tree, "agent_id"), NULL);
-    if (!config->id || !*config->id)
+    if (!config->id)
         config->id = default_id(mem);
+    if (config->id && (!*config->id || strchr(config->id, '/')))
+        return err_set(err, DET_INVALID,
+                       "an agent's id must not be empty or contain '/': leave --id out "
+                       "to use the name of this machine");
     config->slots = slots_of(options, tree);
     config->resource_pool = options->resource_pool
                                 ? options->resource_pool

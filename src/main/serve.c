@@ -696,7 +696,10 @@ static int serve_until_signal(struct serving *s, const sigset_t *set)
     }
     look_after_agent(s);
     wait_for_agent(s);
-    log_info("serving %s, data in %s", s->url, s->data_dir);
+    log_info("serving %s%s, data in %s", s->url,
+             strcmp(s->local, s->host) ? ", also at the other addresses of this machine"
+                                       : "",
+             s->data_dir);
     if (s->tls.cert_file) {
         master_set_certificate(s->master, s->tls.expires_us);
         log_info("the certificate in '%s' has the SHA-256 fingerprint %s",

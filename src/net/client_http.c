@@ -19,7 +19,7 @@
  * written, the eventfd stays readable: the call under way ends, and so do all later ones.
  *
  * While sending, the client also reads: a server that refuses a large body answers before
- * it got the whole body, and the caller must get that answer, not a connection_error pipe.
+ * it got the whole body, and the caller must get that answer, not a broken pipe.
  *
  * The client keeps a connection if the reply was complete and did not ask to close.  It
  * checks the connection before the next use and replaces it if it is closed or has
@@ -137,7 +137,20 @@ static det_status connection_error(const struct client_http *client, int code,
                                    const char *what, struct err *err)
 {
     return err_set(err, DET_UNREACHABLE, "%s %s port %u: %s", what, client->host,
-                   client->port, code ? strerror(code) : "it closed the connection");
+                   client->port, strerror(code));
+}
+
+/* A server that expects TLS closes the connection at the first plain byte. */
+static det_status closed_error(const struct attempt *a, struct err *err)
+{
+    const struct client_http *client = a->client;
+    bool may_be_tls = !client->base.tls && !a->has_answer;
+
+    return err_set(err, DET_UNREACHABLE, "no answer from %s port %u: it closed %s",
+                   client->host, client->port,
+                   may_be_tls
+                       ? "the connection; if it speaks TLS, name it with https://"
+                       : "the connection");
 }
 
 /* Waits until one of `events` happens (`ret_events`, also POLLERR and POLLHUP).  `fd` may
@@ -407,7 +420,7 @@ static det_status read_reply(struct attempt *a, struct err *err)
             st = take_reply_bytes(a, bytes, (size_t)count, err);
         } else if (count == 0) {
             if (!reply_close(&a->parser))
-                return connection_error(client, 0, "no answer from", err);
+                return closed_error(a, err);
         } else if (errno == EAGAIN) {
             st = wait_for(client, client->fd,
                           client->base.tls ? tls_events(client->base.tls) : POLLIN,

@@ -182,6 +182,8 @@ TEST(the_last_administrator_stays)
         PATCH("off", "/api/v1/users/1", "{'active': false}", 400,
               "error.error~no active administrator", ADMIN),
         PATCH("demoted", "/api/v1/users/1", "{'admin': false}", 400, NULL, ADMIN),
+        PATCH("remote, and no service signs in", "/api/v1/users/1", "{'remote': true}",
+              400, "error.error~who can sign in", ADMIN),
         PATCH("in bulk", "/api/v1/users", "{'userIds': [1, 2, 99], 'activate': false}",
               200,
               "results#3; results.0.error~no active administrator; results.1.error=; "

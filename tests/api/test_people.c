@@ -251,6 +251,8 @@ TEST(a_reset_needs_a_file_in_the_data_directory_and_serves_once)
         "5362e4e4a383cf16daeceb4e16ee733d6214ce15ff23ceff9ff36c7bbcd9884d"
         "ee47b4f0b4c83331c7d91af64ee8da09ab5135a12378d4d97ebf3e300d0ac3bb";
     static const struct step steps[] = {
+        PATCH("remote", "/api/v1/users/2", "{'remote': true}", 200, "user.remote=true",
+              ADMIN),
         POST("no ticket", "/api/v1/det/reset-password", "{'ticket': '../x'}", 400, NULL,
              NOBODY),
         POST("unknown", "/api/v1/det/reset-password",
@@ -258,7 +260,7 @@ TEST(a_reset_needs_a_file_in_the_data_directory_and_serves_once)
              "error.error~no such ticket", NOBODY),
         POST("reset", "/api/v1/det/reset-password",
              "{'ticket': '0123456789abcdef0123456789abcdef'}", 200,
-             "user.username=determined", NOBODY),
+             "user.username=determined; user.remote=false", NOBODY),
         GET("sessions ended", "/api/v1/me", 401, NULL),
         POST("twice", "/api/v1/det/reset-password",
              "{'ticket': '0123456789abcdef0123456789abcdef'}", 403, NULL, NOBODY),

@@ -88,6 +88,8 @@ TEST(roles_are_recorded_in_mode_basic_too)
             "groups#1; usersAssignedDirectly#0; assignments#1"),
         GET("of no workspace", "/api/v1/roles/workspace/99", 404, NULL),
         POST("remove", UNASSIGN, TO_USER(3, ROLE_IN(5, 1)), 200, NULL, ADMIN),
+        POST("an administrator's", UNASSIGN, TO_USER(1, ROLE_ON_CLUSTER(1)), 400,
+             "error.error~--admin false", ADMIN),
         POST("remove again", UNASSIGN, TO_USER(3, ROLE_IN(5, 1)), 404, NULL, ADMIN),
         DELETE("the group goes", "/api/v1/groups/${group.group.groupId}", 200, NULL,
                ADMIN),

@@ -60,5 +60,8 @@ if [ "$(id -u)" = 0 ]; then
     fails 3 'other users of the machine cannot' sh -c "echo 'another word' | setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent '$DET' user reset-password admin --data-dir '$DIR'"
 fi
 det stop --data-dir "$DIR" >/dev/null 2>&1
+det serve --background --tls --port 0 --no-agent --data-dir "$DIR" >/dev/null 2>&1
+ok 'over TLS it knows the master by its data directory' reset admin 'a third word'
+det stop --data-dir "$DIR" >/dev/null 2>&1
 fails 4 'it needs a master that runs' reset admin 'another word'
 says 'no master runs in'

@@ -21,6 +21,12 @@ fails 4 'unknown users are not edited' admin user edit nobody --active false
 fails 5 'the last administrator stays active' admin user deactivate admin
 says 'would leave no active administrator'
 fails 5 'and an administrator' admin user edit admin --admin false
+fails 5 'and can sign in' admin user edit admin --remote true
+says 'no active administrator who can sign in'
+ok 'a remote user has no password' admin user create rita --remote
+ok 'and is listed so' det user list --csv
+says ',rita,,no,yes,yes,,'
+fails 2 'and gets none' admin user create rita --remote --password 'a third one'
 
 # ---- groups
 ok 'a group is added' admin user-group create readers --add-user anna
@@ -38,6 +44,10 @@ says ',readers,2'
 ok 'also those of one user' det user-group list --groups-user-belongs-to determined
 says_not 'readers'
 ok 'a group is renamed' admin user-group change-name readers viewers
+fails 2 'but not to nothing' admin user-group change-name viewers ''
+says 'a group name must have'
+fails 5 'a member is not added again, and is named' admin user-group add-user viewers berta
+says "user 'berta' is a member"
 fails 4 'the old name is gone' det user-group describe readers
 says "group 'readers' not found"
 
@@ -51,7 +61,7 @@ says 'VIEW_EXPERIMENT_METADATA'
 fails 4 'unknown roles are not' det rbac describe-role King
 says 'there is no role'
 ok 'a role is assigned to a group' admin rbac assign-role Viewer --group-name-to-assign viewers --workspace-name 1
-says 'Assigned: Viewer group viewers in workspace 1'
+says 'Assigned the role Viewer to group viewers in workspace 1'
 says 'mode basic, where roles decide nothing'
 fails 5 'once' admin rbac assign-role Viewer --group-name-to-assign viewers --workspace-name 1
 fails 2 'to somebody' admin rbac assign-role Viewer
@@ -105,7 +115,12 @@ ok 'and not among the others' admin token list
 says_not 'nightly'
 fails 2 'a token lives as long as allowed' admin token create --expiration-days 31
 says 'max token lifespan'
+fails 2 'and at least a day' admin token create --expiration-days 0
+says "--expiration-days is '0'"
 fails 3 'a made-up token opens nothing' sh -c 'echo s1.00.00 | det token login'
+says 'has expired, was revoked, is not complete, or belongs to another master'
+fails 3 'also from the environment' env DET_USER_TOKEN=s1.00.00 "$DET" user list
+says 'the token in DET_USER_TOKEN'
 ok 'a new one' sh -c 'det -u admin token create anna >token 2>note'
 ok 'deactivation' admin user deactivate anna
 fails 3 'revokes it' sh -c 'det token login <token'

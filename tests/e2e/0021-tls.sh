@@ -82,6 +82,7 @@ DET_MASTER_CERT_FILE=$DATA/tls/master.crt DET_MASTER_CERT_NAME=master.example.co
     fails 10 'a name that is expected must be there' elsewhere det -m "$(url)" master info
 says "not for 'master.example.com' but for"
 fails 10 'http:// to it is no way in' elsewhere det -m "http://127.0.0.1:$(port)" master info
+says 'if it speaks TLS, name it with https://'
 
 # ---- at a terminal
 
@@ -89,7 +90,7 @@ tty() { elsewhere python3 "$HERE/on_terminal.py" "$@"; }
 fails 3 'at a terminal the fingerprint is shown, and no is no' \
     tty 'expect=Trust it?' 'send=n\r' -- det trust "$(url)"
 says "$F"
-elsewhere det trust "$(url)" --forget
+elsewhere det trust "$(url)" --forget 2>/dev/null
 fails 3 'the first call asks' tty 'expect=Trust it?' 'send=n\r' -- det -m "$(url)" master info
 says "$F"
 ok 'a no is not stored' sh -c "! grep -q . '$T/else/.config/determined/known_masters'"
@@ -134,6 +135,8 @@ ok 'until it is trusted' elsewhere det trust "$ADDRESS" --fingerprint "$(served 
 ok '... again' elsewhere det -m "$ADDRESS" master info
 same 'with one line for the address' 1 "$(wc -l <"$T/else/.config/determined/known_masters")"
 ok 'trust may be taken back' elsewhere det trust "$ADDRESS" --forget
+says 'Not trusting'
+fails 4 'but only if it was given' elsewhere det trust "$ADDRESS" --forget
 fails 10 'then it is a stranger' elsewhere det -m "$ADDRESS" master info
 det stop >/dev/null 2>&1
 unset PORT

@@ -24,6 +24,11 @@ ok 'the master has seen no agent' sh -c "! grep -q 'agent' master.log"
 ok 'and nothing is left' test ! -e "$T/a0"
 fails 2 'a fingerprint that is none is refused' run --data-dir "$T/a0" --master-fingerprint 12:34
 fails 2 'a fingerprint and a file are one too many' run --data-dir "$T/a0" --master-fingerprint "$F" --master-cert "$T/told.crt"
+fails 2 'an id must name something' run --data-dir "$T/a0" --master-fingerprint "$F" --id ''
+says 'leave --id out'
+: >"$T/none"
+fails 2 'an empty token file is named' run --data-dir "$T/a0" --master-fingerprint "$F" --token-file "$T/none"
+says "'$T/none' is empty"
 fails 4 'a file that is not there is named' run --data-dir "$T/a0" --master-cert "$T/nowhere"
 says "'$T/nowhere'"
 fails 2 'options about TLS need https' timeout 120 det agent run --master "http://127.0.0.1:1" --token-file "$T/m/agent.token" \
@@ -79,6 +84,15 @@ soon 'an agent waits for a master that is not there' grep -q 'trying again every
 det master run --tls --port "${URL##*:}" --data-dir "$T/m" >>master.log 2>&1 &
 MASTER=$!
 soon 'and joins when it is' sh -c 'det agent list --csv | grep -q "^three,1,0,default,yes"'
+
+# A master that is away, and comes back with another certificate.
+kill -TERM $MASTER
+wait $MASTER
+soon 'an agent says that its master is away' grep -q 'cannot reach' three.log
+rm -f "$T"/m/tls/own.*
+det master run --tls --port "${URL##*:}" --data-dir "$T/m" >>master.log 2>&1 &
+MASTER=$!
+soon 'and that it is back, but not the one it knows' grep -q 'either its administrator replaced it, or another machine' three.log
 kill -TERM $THREE
 wait $THREE
 kill -TERM $MASTER

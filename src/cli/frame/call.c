@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/frame/call.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -12,14 +13,20 @@
 static det_status add_hint(struct cli *cli, det_status status)
 {
     const char *user = det_client_user(cli->client);
+    const char *text = det_error_text(cli->client);
 
+    if (status == DET_UNAUTHENTICATED && cli->identity == DET_AS_USER && !user &&
+        getenv("DET_USER_TOKEN"))
+        return cli_hint(cli, "the token in DET_USER_TOKEN has expired, was revoked, is "
+                             "not complete, or belongs to another master");
     if (status == DET_UNAUTHENTICATED && cli->identity == DET_AS_USER)
         return cli_hint(cli,
                         "log in with 'det user login %s', or set DET_USER and DET_PASS",
                         user ? user : "NAME");
-    /* a master that is there, but not trusted, has its own sentence */
-    if (status == DET_UNREACHABLE &&
-        strncmp(det_error_text(cli->client), "no safe connection", 18) != 0)
+    /* a master that is there, but not trusted or called in the wrong way, has its own
+     * sentence */
+    if (status == DET_UNREACHABLE && strncmp(text, "no safe connection", 18) != 0 &&
+        !strstr(text, "name it with http"))
         return cli_hint(cli, "is a master running at %s? 'det serve' starts one here",
                         det_client_master(cli->client));
     return status;

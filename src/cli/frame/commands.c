@@ -414,7 +414,8 @@ const struct cli_command cli_commands[] = {
             .help =
                 "Needs no session, but write access to the data directory of a master "
                 "that runs.  Asks for the new password; without a terminal, reads it "
-                "from standard input.  Ends the sessions of the user."),
+                "from standard input.  Ends the sessions of the user.  A remote user "
+                "becomes a local one."),
     COMMAND("user", "link-with-agent-user", "NAME", run_user_link, CLI_CALLS,
             "Run the tasks of a user as a Unix user",
             OPTS(user_link_opts, user_link_options),

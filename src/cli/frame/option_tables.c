@@ -321,6 +321,8 @@ const struct cli_opt job_update_opts[] = {
 
 const struct cli_opt user_create_opts[] = {
     FLAG(0, "admin", user_create_options, admin, "make the user an administrator"),
+    FLAG(0, "remote", user_create_options, remote,
+         "another service signs the user in; no password here"),
     TEXT(0, "password", user_create_options, password, "PASSWORD",
          "the password (default: det asks for it)"),
     END,
@@ -348,7 +350,7 @@ const struct cli_opt password_opts[] = {
 };
 
 const struct cli_opt audit_list_opts[] = {
-    TEXT(0, "user", audit_list_options, user, "NAME", "only this user"),
+    TEXT(0, "by", audit_list_options, by, "NAME", "only what this user did"),
     TEXT(0, "action", audit_list_options, action, "CALL",
          "only this call, by name: patch_user"),
     TEXT(0, "object", audit_list_options, object, "OBJECT",

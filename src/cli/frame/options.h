@@ -152,6 +152,7 @@ struct job_update_options {
 };
 
 struct user_create_options {
+    bool remote;
     bool admin;
     const char *password;
 };
@@ -161,7 +162,7 @@ struct password_options {
 };
 
 struct audit_list_options {
-    const char *user;
+    const char *by;
     const char *action;
     const char *object;
     const char *since;

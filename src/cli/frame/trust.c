@@ -130,6 +130,25 @@ static det_status add_trust(struct cli *cli, const struct trust_options *options
     return st;
 }
 
+static det_status forget(struct cli *cli, const struct url *url, const char *path)
+{
+    const char *known = NULL;
+    const char *address = url_text(&cli->mem, url);
+    det_status st =
+        trust_known_find(io_system(), path, url, &cli->mem, &known, cli->err);
+
+    if (!st && !address)
+        st = cli_nomem(cli);
+    if (!st && !known)
+        return cli_fail(cli, DET_NOT_FOUND, "%s was not trusted; '%s' does not list it",
+                        address, path);
+    if (!st)
+        st = trust_known_set(io_system(), path, url, NULL, cli->err);
+    if (!st)
+        cli_note(cli, "Not trusting %s any longer", address);
+    return st;
+}
+
 det_status run_trust(struct cli *cli, const struct cli_invocation *in)
 {
     const struct trust_options *options = in->options;
@@ -144,7 +163,7 @@ det_status run_trust(struct cli *cli, const struct cli_invocation *in)
     if (options->forget && options->fingerprint)
         return cli_fail(cli, DET_INVALID, "--forget takes no --fingerprint");
     if (options->forget)
-        return trust_known_set(io_system(), path, &url, NULL, cli->err);
+        return forget(cli, &url, path);
     if (!url.is_tls)
         return cli_fail(cli, DET_INVALID,
                         "'%s' is not an https:// address: only there a master shows a "

@@ -14,11 +14,6 @@
 #include "data/json/json.h"
 #include "data/text.h"
 
-static const char *yes_or_no(const struct json *value)
-{
-    return json_bool(value, false) ? "yes" : "no";
-}
-
 /* ---- agents ---------------------------------------------------------------------- */
 
 static const struct table_column agent_columns[] = {{"AGENT", TABLE_LEFT},
@@ -48,8 +43,8 @@ static void add_agent(struct cli *cli, struct table *table, const struct json *a
     table_add(table, json_str(json_first(json_get(agent, "resourcePools")), ""));
     table_add_colored(table, is_connected ? "yes" : "no",
                       is_connected ? COLOR_NONE : COLOR_RED);
-    table_add(table, yes_or_no(json_get(agent, "enabled")));
-    table_add(table, yes_or_no(json_get(agent, "draining")));
+    table_add(table, format_yes_no(json_get(agent, "enabled")));
+    table_add(table, format_yes_no(json_get(agent, "draining")));
     table_add_raw(table, format_time(cli, json_get(agent, "registeredTime")),
                   json_str(json_get(agent, "registeredTime"), ""));
     table_add(table, json_str(json_first(json_get(agent, "addresses")), ""));
@@ -134,8 +129,8 @@ static void add_slot(struct cli *cli, struct table *table, const char *agent,
     table_add(table, json_str(json_get(slot, "id"), ""));
     table_add(table, strncmp(type, "TYPE_", 5) ? type : type + 5);
     table_add(table, json_str(json_path(slot, "device.brand"), ""));
-    table_add(table, yes_or_no(json_get(slot, "enabled")));
-    table_add(table, yes_or_no(json_get(slot, "draining")));
+    table_add(table, format_yes_no(json_get(slot, "enabled")));
+    table_add(table, format_yes_no(json_get(slot, "draining")));
     table_add(table, task_of(tasks, json_get(slot, "container")));
 }
 

@@ -88,6 +88,8 @@ det_status run_user_list(struct cli *cli, const struct cli_invocation *in)
                                                   {"DISPLAY NAME", TABLE_FLEX},
                                                   {"ADMIN", TABLE_LEFT},
                                                   {"ACTIVE", TABLE_LEFT},
+                                                  {"REMOTE", TABLE_LEFT},
+                                                  {"TASKS RUN AS", TABLE_LEFT},
                                                   {"LAST LOGIN", TABLE_LEFT},
                                                   {0}};
     const struct user_list_options *options = in->options;
@@ -105,8 +107,10 @@ det_status run_user_list(struct cli *cli, const struct cli_invocation *in)
         table_add(&table, format_i64(cli, json_i64(json_get(user, "id"), 0)));
         table_add(&table, json_str(json_get(user, "username"), ""));
         table_add(&table, json_str(json_get(user, "displayName"), ""));
-        table_add(&table, json_bool(json_get(user, "admin"), false) ? "yes" : "no");
-        table_add(&table, json_bool(json_get(user, "active"), false) ? "yes" : "no");
+        table_add(&table, format_yes_no(json_get(user, "admin")));
+        table_add(&table, format_yes_no(json_get(user, "active")));
+        table_add(&table, format_yes_no(json_get(user, "remote")));
+        table_add(&table, json_str(json_path(user, "agentUserGroup.agentUser"), ""));
         table_add_raw(&table, format_time(cli, json_get(user, "lastAuthAt")),
                       json_str(json_get(user, "lastAuthAt"), ""));
     }
@@ -141,21 +145,31 @@ det_status run_user_create(struct cli *cli, const struct cli_invocation *in)
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     const struct user_create_options *options = in->options;
     struct json_writer w = JSON_WRITER(&body);
-    char hash[AUTH_HASH_TEXT];
+    char hash[AUTH_HASH_TEXT] = "";
     const char *password;
-    det_status st = user_new_password(cli, options->password, in->args[0], &password);
+    det_status st = DET_OK;
 
-    if (st)
-        return st;
-    auth_hash(password, hash);
+    if (options->remote && options->password)
+        return cli_fail(cli, DET_INVALID,
+                        "a remote user has no password here: give --remote or "
+                        "--password, not both");
+    if (!options->remote) {
+        st = user_new_password(cli, options->password, in->args[0], &password);
+        if (st)
+            return st;
+        auth_hash(password, hash);
+    }
     jw_object(&w, NULL);
     jw_object(&w, "user");
     jw_str(&w, "username", in->args[0]);
     jw_bool(&w, "admin", options->admin);
     jw_bool(&w, "active", true);
+    jw_bool(&w, "remote", options->remote);
     jw_end_object(&w);
-    jw_str(&w, "password", hash);
-    jw_bool(&w, "isHashed", true);
+    if (!options->remote) {
+        jw_str(&w, "password", hash);
+        jw_bool(&w, "isHashed", true);
+    }
     jw_end_object(&w);
     if (body.status)
         return cli_nomem(cli);

@@ -101,6 +101,11 @@ const char *format_elapsed(struct cli *cli, const struct json *start,
     return format_duration(cli, (to_us - from_us) / 1000000);
 }
 
+const char *format_yes_no(const struct json *flag)
+{
+    return json_bool(flag, false) ? "yes" : "no";
+}
+
 const char *format_number(struct cli *cli, const struct json *value)
 {
     char text[CHART_NUMBER];

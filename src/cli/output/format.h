@@ -27,6 +27,8 @@ const char *format_duration(struct cli *cli, int64_t seconds);
 /* Between two times; until now if `end` is null. */
 const char *format_elapsed(struct cli *cli, const struct json *start,
                            const struct json *end);
+/* Absent means no. */
+const char *format_yes_no(const struct json *flag);
 /* At most 6 digits; "" if it is not a number. */
 const char *format_number(struct cli *cli, const struct json *value);
 const char *format_percent(struct cli *cli, const struct json *value);

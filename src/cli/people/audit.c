@@ -51,7 +51,7 @@ det_status run_audit_list(struct cli *cli, const struct cli_invocation *in)
     int64_t before = 0, left = options->limit;
     det_status st = DET_OK;
 
-    add_filter(cli, &query, "user", options->user);
+    add_filter(cli, &query, "user", options->by);
     add_filter(cli, &query, "action", options->action);
     add_filter(cli, &query, "object", options->object);
     add_filter(cli, &query, "since", options->since);

@@ -14,11 +14,6 @@
 #include "cli/people/people_find.h"
 #include "data/json/json.h"
 
-static const char *yes_or_no(const struct json *value)
-{
-    return json_bool(value, false) ? "yes" : "no";
-}
-
 /* ---- roles ------------------------------------------------------------------------------ */
 
 det_status run_rbac_list_roles(struct cli *cli, const struct cli_invocation *in)
@@ -51,8 +46,8 @@ det_status run_rbac_list_roles(struct cli *cli, const struct cli_invocation *in)
         table_add(&table, format_i64(cli, json_i64(json_get(role, "roleId"), 0)));
         table_add(&table, json_str(json_get(role, "name"), ""));
         table_add(&table, format_i64(cli, count));
-        table_add(&table, yes_or_no(json_path(role, "scopeTypeMask.workspace")));
-        table_add(&table, yes_or_no(json_path(role, "scopeTypeMask.cluster")));
+        table_add(&table, format_yes_no(json_path(role, "scopeTypeMask.workspace")));
+        table_add(&table, format_yes_no(json_path(role, "scopeTypeMask.cluster")));
     }
     return cli_print_table(cli, &table);
 }
@@ -72,7 +67,8 @@ det_status run_rbac_describe_role(struct cli *cli, const struct cli_invocation *
     table_init(&table, &cli->mem, columns);
     json_each(permission, json_get(role, "permissions")) {
         table_add(&table, people_permission(json_get(permission, "id")));
-        table_add(&table, yes_or_no(json_path(permission, "scopeTypeMask.workspace")));
+        table_add(&table,
+                  format_yes_no(json_path(permission, "scopeTypeMask.workspace")));
     }
     return cli_print_table(cli, &table);
 }
@@ -197,6 +193,17 @@ static void add_permissions(struct table *table, const char *where,
     }
 }
 
+/* Roles are recorded in mode basic, too, where they decide nothing. */
+static void note_mode(struct cli *cli)
+{
+    struct json *reply;
+
+    if (!cli_get(cli, &reply, "/api/v1/master") &&
+        strcmp(json_str(json_get(reply, "authzType"), "basic"), "rbac") != 0)
+        cli_note(cli, "this master runs in mode basic, where roles decide nothing; "
+                      "security.authz.type: rbac changes that");
+}
+
 det_status run_rbac_my_permissions(struct cli *cli, const struct cli_invocation *in)
 {
     static const struct table_column columns[] = {
@@ -209,6 +216,7 @@ det_status run_rbac_my_permissions(struct cli *cli, const struct cli_invocation 
         return st;
     if (in->format == CLI_JSON)
         return cli_print_json(cli, reply);
+    note_mode(cli);
     table_init(&table, &cli->mem, columns);
     json_each(one, json_get(reply, "assignments")) {
         const struct json *roles = json_get(reply, "roles");
@@ -270,19 +278,14 @@ static det_status write_assignment(struct cli *cli, struct buf *body,
     return body->status ? cli_nomem(cli) : DET_OK;
 }
 
-/* Roles are recorded in mode basic, too, where they decide nothing. */
-static void note_mode(struct cli *cli)
-{
-    struct json *reply;
-
-    if (!cli_get(cli, &reply, "/api/v1/master") &&
-        strcmp(json_str(json_get(reply, "authzType"), "basic"), "rbac") != 0)
-        cli_note(cli, "this master runs in mode basic, where roles decide nothing; "
-                      "security.authz.type: rbac changes that");
-}
+struct change_words {
+    const char *path;
+    const char *done;
+    const char *from; /* or to */
+};
 
 static det_status change_role(struct cli *cli, const struct cli_invocation *in,
-                              const char *path, const char *done)
+                              const struct change_words *words)
 {
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     const struct role_assign_options *options = in->options;
@@ -299,10 +302,11 @@ static det_status change_role(struct cli *cli, const struct cli_invocation *in,
         st = write_assignment(cli, &body, &who, json_i64(json_get(role, "roleId"), 0),
                               workspace_id);
     if (!st)
-        st = cli_send(cli, "POST", body.data, NULL, "%s", path);
+        st = cli_send(cli, "POST", body.data, NULL, "%s", words->path);
     if (st)
         return st;
-    cli_put(cli, "%s %s %s %s %s %s\n", done, json_str(json_get(role, "name"), ""),
+    cli_put(cli, "%s the role %s %s %s %s %s %s\n", words->done,
+            json_str(json_get(role, "name"), ""), words->from,
             options->user ? "user" : "group",
             options->user ? options->user : options->group,
             workspace_id ? "in workspace" : "on",
@@ -313,10 +317,16 @@ static det_status change_role(struct cli *cli, const struct cli_invocation *in,
 
 det_status run_rbac_assign_role(struct cli *cli, const struct cli_invocation *in)
 {
-    return change_role(cli, in, "/api/v1/roles/add-assignments", "Assigned:");
+    static const struct change_words words = {"/api/v1/roles/add-assignments",
+                                              "Assigned", "to"};
+
+    return change_role(cli, in, &words);
 }
 
 det_status run_rbac_unassign_role(struct cli *cli, const struct cli_invocation *in)
 {
-    return change_role(cli, in, "/api/v1/roles/remove-assignments", "Removed:");
+    static const struct change_words words = {"/api/v1/roles/remove-assignments",
+                                              "Removed", "from"};
+
+    return change_role(cli, in, &words);
 }

@@ -35,6 +35,17 @@ static det_status whose_token(struct cli *cli, const struct cli_invocation *in,
     return st;
 }
 
+/* Why does a token open nothing?  The master's answer does not say, so that nobody learns
+ * which tokens exist. */
+static det_status refuse_token(struct cli *cli, det_status status)
+{
+    if (status != DET_UNAUTHENTICATED)
+        return status;
+    return cli_hint(cli, "the token has expired, was revoked, is not complete, or "
+                         "belongs to another master; an administrator makes a new one "
+                         "with 'det token create'");
+}
+
 static const char *lifespan_of(struct cli *cli,
                                const struct token_create_options *options)
 {
@@ -54,6 +65,10 @@ det_status run_token_create(struct cli *cli, const struct cli_invocation *in)
     int64_t id;
     det_status st = DET_OK;
 
+    if (options->days == 0)
+        return cli_fail(cli, DET_INVALID,
+                        "--expiration-days is '0'; expected a number from 1, or -1 for "
+                        "the longest that is allowed");
     if (options->days != CLI_UNSET && options->lifespan)
         return cli_fail(cli, DET_INVALID,
                         "give --expiration-days or --lifespan, not both");
@@ -103,7 +118,7 @@ static det_status print_tokens(struct cli *cli, const struct cli_invocation *in,
                       json_str(json_get(token, "createdAt"), ""));
         table_add_raw(&table, format_time(cli, json_get(token, "expiry")),
                       json_str(json_get(token, "expiry"), ""));
-        table_add(&table, json_bool(json_get(token, "revoked"), false) ? "yes" : "no");
+        table_add(&table, format_yes_no(json_get(token, "revoked")));
     }
     return cli_print_table(cli, &table);
 }
@@ -242,7 +257,7 @@ static det_status check_token(struct cli *cli, const char *token, const char **r
         return cli_fail(cli, st, "%s", error);
     st = det_call(client, "GET", "/api/v1/me", NULL, &reply);
     if (st) {
-        st = cli_fail(cli, st, "%s", det_error_text(client));
+        st = refuse_token(cli, cli_fail(cli, st, "%s", det_error_text(client)));
     } else {
         text = det_reply_body(reply, &len);
         st = json_parse(text, len, &cli->mem, &tree, cli->err);

@@ -82,11 +82,9 @@ det_status run_user_link(struct cli *cli, const struct cli_invocation *in)
 
 /* ---- reset-password -------------------------------------------------------------- */
 
-/* *ret_url: of the master that runs there. */
 static det_status find_master(struct cli *cli, const char *given, const char **ret_dir,
-                              const char **ret_url)
+                              struct runfile *ret_run)
 {
-    struct runfile run;
     det_status st = DET_OK;
 
     *ret_dir = given;
@@ -94,15 +92,13 @@ static det_status find_master(struct cli *cli, const char *given, const char **r
         st = runfile_data_dir(&cli->mem, ret_dir, cli->err);
     if (st)
         return st;
-    st = runfile_read(io_system(), *ret_dir, &cli->mem, &run, cli->err);
+    st = runfile_read(io_system(), *ret_dir, &cli->mem, ret_run, cli->err);
     if (st == DET_NOT_FOUND)
         return cli_fail(
             cli, DET_NOT_FOUND,
             "no master runs in '%s'; start it with 'det serve' and try again, "
             "or name its data directory with --data-dir",
             *ret_dir);
-    if (!st)
-        *ret_url = run.url;
     return st;
 }
 
@@ -131,11 +127,16 @@ static det_status write_ticket(struct cli *cli, const char *dir, const char *use
     return io_replace(io_system(), *ret_path, text.data, text.len, true, cli->err);
 }
 
-static det_status send_ticket(struct cli *cli, const char *url, const char *ticket)
+/* Over TLS the run file says which certificate to expect: its directory need not be the one
+ * that other commands know. */
+static det_status send_ticket(struct cli *cli, const struct runfile *run,
+                              const char *ticket)
 {
     const char *body = arena_printf(&cli->mem, "{\"ticket\":\"%s\"}", ticket);
     det_client_options options = {.size = sizeof(options),
-                                  .master = url,
+                                  .master = run->url,
+                                  .cert_file = run->cert_file,
+                                  .cert_name = "",
                                   .auth_file = "",
                                   .identity = DET_AS_NOBODY,
                                   .error = cli->err->text,
@@ -161,8 +162,8 @@ det_status run_user_reset_password(struct cli *cli, const struct cli_invocation 
     const struct user_reset_options *options = in->options;
     char ticket[2 * TICKET_BYTES + 1];
     const char *dir, *path, *password;
-    const char *url = NULL;
-    det_status st = find_master(cli, options->data_dir, &dir, &url);
+    struct runfile run = {0};
+    det_status st = find_master(cli, options->data_dir, &dir, &run);
 
     if (!st)
         st = user_new_password(cli, NULL, in->args[0], &password);
@@ -170,7 +171,7 @@ det_status run_user_reset_password(struct cli *cli, const struct cli_invocation 
         st = write_ticket(cli, dir, in->args[0], password, ticket, &path);
     if (st)
         return st;
-    st = send_ticket(cli, url, ticket);
+    st = send_ticket(cli, &run, ticket);
     (void)io_remove(io_system(), path, NULL); /* the master has, if it took it */
     if (!st)
         cli_put(cli, "Set the password of %s and ended its sessions\n", in->args[0]);

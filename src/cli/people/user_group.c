@@ -153,6 +153,8 @@ det_status run_user_group_change_name(struct cli *cli, const struct cli_invocati
 
     if (st)
         return st;
+    if (!*in->args[1]) /* in the call it means: keep the name */
+        return cli_fail(cli, DET_INVALID, "a group name must have 1 to 64 characters");
     jw_object(&w, NULL);
     jw_i64(&w, "groupId", id);
     jw_str(&w, "name", in->args[1]);

@@ -55,7 +55,7 @@ det_status space_find_project(struct cli *cli, const char *workspace, const char
         }
     (void)cli_fail(cli, DET_NOT_FOUND, "there is no project '%s' in workspace '%s'",
                    name, workspace);
-    return cli_hint(cli, "'det workspace list-projects --all' shows all");
+    return cli_hint(cli, "'det workspace list-projects %s --all' shows all", workspace);
 }
 
 det_status space_post(struct cli *cli, const char *kind, const struct json *space,

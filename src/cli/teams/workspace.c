@@ -16,11 +16,6 @@
 #include "data/json/json.h"
 #include "data/yaml/yaml.h"
 
-static const char *yes_or_no(const struct json *flag)
-{
-    return json_bool(flag, false) ? "yes" : "no";
-}
-
 /* ---- lists ----------------------------------------------------------------------- */
 
 det_status run_workspace_list(struct cli *cli, const struct cli_invocation *in)
@@ -47,8 +42,8 @@ det_status run_workspace_list(struct cli *cli, const struct cli_invocation *in)
         table_add(&table, json_str(json_get(w, "username"), ""));
         table_add(&table, format_i64(cli, json_i64(json_get(w, "numProjects"), 0)));
         table_add(&table, format_i64(cli, json_i64(json_get(w, "numExperiments"), 0)));
-        table_add(&table, yes_or_no(json_get(w, "pinned")));
-        table_add(&table, yes_or_no(json_get(w, "archived")));
+        table_add(&table, format_yes_no(json_get(w, "pinned")));
+        table_add(&table, format_yes_no(json_get(w, "archived")));
     }
     return cli_print_table(cli, &table);
 }
@@ -75,7 +70,7 @@ static det_status print_projects(struct cli *cli, const struct json *projects)
                   format_i64(cli, json_i64(json_get(p, "numActiveExperiments"), 0)));
         table_add_raw(&table, format_time(cli, json_get(p, "lastExperimentStartedAt")),
                       json_str(json_get(p, "lastExperimentStartedAt"), ""));
-        table_add(&table, yes_or_no(json_get(p, "archived")));
+        table_add(&table, format_yes_no(json_get(p, "archived")));
     }
     return cli_print_table(cli, &table);
 }
@@ -159,7 +154,7 @@ det_status run_workspace_describe(struct cli *cli, const struct cli_invocation *
     space_print_common(cli, w);
     cli_print_field(cli, "projects",
                     format_i64(cli, json_i64(json_get(w, "numProjects"), 0)));
-    cli_print_field(cli, "pinned", yes_or_no(json_get(w, "pinned")));
+    cli_print_field(cli, "pinned", format_yes_no(json_get(w, "pinned")));
     cli_print_field(cli, "compute pool",
                     json_str(json_get(w, "defaultComputePool"), ""));
     cli_print_field(cli, "aux pool", json_str(json_get(w, "defaultAuxPool"), ""));

@@ -139,7 +139,7 @@ det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
     if (!st)
         name_cookie(auth);
     if (st) {
-        mem_free(auth);
+        auth_free(auth);
         return st;
     }
     *ret_auth = auth;

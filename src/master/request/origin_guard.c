@@ -76,7 +76,8 @@ det_status origin_guard_check(const struct master *master, const struct net_exch
 
     if (!host_header || !host_of(host_header, host) || !is_own_host(master, x, host))
         return err_set(err, DET_FORBIDDEN,
-                       "the host name '%.100s' is not one of this master's",
+                       "the host name '%.100s' is not one of this master's; use the "
+                       "master's address, or a name that is in its certificate",
                        host_header ? host_header : "");
     if (origin && (!origin_host || strcasecmp(origin_host + 3, host_header)))
         return err_set(err, DET_FORBIDDEN,

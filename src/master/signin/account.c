@@ -7,6 +7,7 @@
 
 #include "base/memory/arena.h"
 #include "master/signin/identity.h"
+#include "master/signin/names.h"
 #include "store/people/role_assignment.h"
 #include "store/people/subject.h"
 #include "store/people/user.h"
@@ -36,6 +37,7 @@ static det_status check_named(struct db *db, const struct identity *identity,
 static det_status find_named(struct db *db, const struct identity *identity,
                              struct arena *mem, struct user *ret_user, struct err *err)
 {
+    struct user named;
     det_status st = store_user_named(db, identity->username, mem, ret_user, err);
 
     if (!st)
@@ -51,7 +53,14 @@ static det_status find_named(struct db *db, const struct identity *identity,
         *err = (struct err){0};
     *ret_user = (struct user){
         .username = identity->username, .is_active = true, .is_remote = true};
-    return DET_OK;
+    named = *ret_user;
+    named.is_admin = identity->decides_admin && identity->is_admin;
+    st = user_check_names(db, &named, true, false, mem, err);
+    return st == DET_INVALID ? err_set(err, DET_FORBIDDEN,
+                                       "the name '%s' is reserved on this master; %s "
+                                       "must use another name for this account",
+                                       identity->username, identity->source)
+                             : st;
 }
 
 det_status account_find(struct db *db, const struct identity *identity,
@@ -76,20 +85,42 @@ det_status account_find(struct db *db, const struct identity *identity,
 }
 
 /* The provider may not take the rights of the last administrator. */
-static det_status is_last_admin(struct db *db, int64_t user_id, struct arena *mem,
+static det_status is_last_admin(struct db *db, const struct user *user,
                                 bool *ret_is_last, struct err *err)
 {
-    struct user *users;
-    uint32_t count;
-    det_status st = store_user_list(db, mem, &users, &count, err);
+    const struct admin_rule rule = {.counts_remote = true};
+    int64_t count = 0;
+    det_status st = store_user_count_admins(db, &rule, &count, err);
 
-    if (st)
-        return st;
-    *ret_is_last = true;
-    for (uint32_t i = 0; i < count; i++)
-        *ret_is_last = *ret_is_last && (users[i].id == user_id || !users[i].is_admin ||
-                                        !users[i].is_active);
-    return DET_OK;
+    *ret_is_last = user->is_admin && user->is_active && count == 1;
+    return st;
+}
+
+/* People may choose the name that their provider displays, so it obeys the rules of this
+ * master: nobody shows up under the name of somebody else.  Otherwise the old name stays. */
+static det_status choose_display_name(struct db *db, const struct identity *identity,
+                                      struct arena *mem, struct user *user,
+                                      struct err *err)
+{
+    struct user changed = *user;
+    struct err why = {0};
+    det_status st;
+
+    changed.display_name = identity->display_name;
+    if (!identity->display_name)
+        return DET_OK;
+    st = name_check("display", 0, &changed.display_name, mem, &why);
+    if (!st)
+        st = user_check_names(db, &changed, false, true, mem, &why);
+    if (!st)
+        user->display_name = changed.display_name;
+    return st == DET_OK || st == DET_INVALID ? DET_OK
+                                             : err_set(err, st, "%s", why.text);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return !strcmp(a ? a : "", b ? b : "");
 }
 
 static det_status update_user(struct db *db, const struct identity *identity,
@@ -98,18 +129,17 @@ static det_status update_user(struct db *db, const struct identity *identity,
 {
     struct user before = *user;
     bool is_last = false;
-    det_status st = DET_OK;
+    det_status st;
 
-    if (identity->display_name && strlen(identity->display_name) <= 80)
-        user->display_name = identity->display_name;
     if (identity->decides_admin)
         user->is_admin = identity->is_admin;
-    if (before.is_admin && !user->is_admin)
-        st = is_last_admin(db, user->id, mem, &is_last, err);
+    st = choose_display_name(db, identity, mem, user, err);
+    if (!st && before.is_admin && !user->is_admin)
+        st = is_last_admin(db, &before, &is_last, err);
     if (is_last)
         user->is_admin = true;
     if (st || (user->is_admin == before.is_admin &&
-               user->display_name == before.display_name))
+               is_same_text(user->display_name, before.display_name)))
         return st;
     user->modified_us = now_us;
     st = store_user_put(db, user, err);

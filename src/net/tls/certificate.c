@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/tls/certificate.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,14 +164,16 @@ bool certificate_warning(int64_t expires_us, int64_t now_us,
     return true;
 }
 
-static void write_address(const unsigned char *bytes, size_t len, struct buf *out)
+/* A certificate from elsewhere may hold anything: what is no address is not shown. */
+static void write_address(const void *bytes, size_t len, struct buf *out)
 {
-    for (size_t i = 0; i < len; i++) {
-        if (len == 4)
-            buf_printf(out, i ? ".%u" : "%u", bytes[i]);
-        else
-            buf_printf(out, i && i % 2 == 0 ? ":%02x" : "%02x", bytes[i]);
-    }
+    char text[INET6_ADDRSTRLEN] = "?";
+
+    if (len == sizeof(struct in_addr))
+        (void)inet_ntop(AF_INET, bytes, text, sizeof(text));
+    else if (len == sizeof(struct in6_addr))
+        (void)inet_ntop(AF_INET6, bytes, text, sizeof(text));
+    buf_puts(out, text);
 }
 
 void certificate_names(const struct gnutls *gnutls, gnutls_x509_crt_t certificate,
@@ -192,7 +195,7 @@ void certificate_names(const struct gnutls *gnutls, gnutls_x509_crt_t certificat
         if (kind == GNUTLS_SAN_DNSNAME)
             buf_printf(out, "%.*s", (int)size, name);
         else
-            write_address((const unsigned char *)name, size, out);
+            write_address(name, size, out);
     }
 }
 
@@ -231,7 +234,8 @@ static det_status read_key(const struct gnutls *gnutls, const char *path,
     if (!code)
         code = gnutls->privkey_import_x509_raw(pair->key, &data, GNUTLS_X509_FMT_PEM,
                                                NULL, 0);
-    memset(text.data, 0, text.len);
+    if (text.len)
+        explicit_bzero(text.data, text.len);
     if (code == GNUTLS_E_MEMORY_ERROR)
         return err_default(err, DET_NOMEM);
     if (code == GNUTLS_E_DECRYPTION_FAILED)

@@ -12,6 +12,7 @@
  * but the first. */
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/io/io.h"
 #include "net/tls/tls_client_impl.h"
 
@@ -115,6 +116,28 @@ static det_status find_in_file(struct tls_client *tls, bool *ret_is_found,
     return DET_OK;
 }
 
+/* What GnuTLS found wrong; the first row that applies is told.  A certificate that was made
+ * anew for the same name seems to be signed by the old one, wrongly. */
+static const struct complaint {
+    unsigned bits;
+    const char *text;
+    const char *text_of_file; /* if a file says which certificates to expect */
+} complaints[] = {
+    {GNUTLS_CERT_SIGNER_NOT_FOUND | GNUTLS_CERT_SIGNER_NOT_CA |
+         GNUTLS_CERT_SIGNATURE_FAILURE,
+     "no authority that this machine trusts vouches for its certificate",
+     "its certificate is neither in the file of expected certificates nor signed by "
+     "one "
+     "in it; either its administrator replaced it, or another machine answers in its "
+     "place"},
+    {GNUTLS_CERT_REVOKED, "its certificate was revoked", NULL},
+    {GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED,
+     "a certificate that vouches for it has expired, or is not valid yet", NULL},
+    {GNUTLS_CERT_INSECURE_ALGORITHM,
+     "its certificate is signed with an algorithm that is no longer safe", NULL},
+    {~0U, "its certificate is not valid", NULL},
+};
+
 static det_status check_authority(struct tls_client *tls, gnutls_x509_crt_t leaf,
                                   struct err *err)
 {
@@ -124,23 +147,15 @@ static det_status check_authority(struct tls_client *tls, gnutls_x509_crt_t leaf
 
     if (code)
         return refuse(tls, tls->gnutls->strerror(code), err);
-    if (status & GNUTLS_CERT_SIGNER_NOT_FOUND)
-        return refuse(tls,
-                      tls->cert_file
-                          ? "its certificate is neither in the file of expected "
-                            "certificates nor signed by one in it"
-                          : "no authority that this machine trusts vouches for its "
-                            "certificate",
-                      err);
-    if (status & GNUTLS_CERT_REVOKED)
-        return refuse(tls, "its certificate was revoked", err);
-    if (status & (GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED))
-        return refuse(tls,
-                      "a certificate that vouches for it has expired, or is not valid "
-                      "yet",
-                      err);
-    if (status)
-        return refuse(tls, "its certificate is not valid", err);
+    for (size_t i = 0; i < ARRAY_LEN(complaints); i++) {
+        const struct complaint *one = &complaints[i];
+
+        if (status & one->bits)
+            return refuse(tls,
+                          tls->cert_file && one->text_of_file ? one->text_of_file
+                                                              : one->text,
+                          err);
+    }
     return check_name(tls, leaf, name, err);
 }
 

@@ -156,12 +156,7 @@ static det_status change_member(struct db *db, int sql, int64_t group_id,
 det_status store_group_join(struct db *db, int64_t group_id, int64_t user_id,
                             struct err *err)
 {
-    det_status st = change_member(db, GROUP_JOIN, group_id, user_id, err);
-
-    if (st == DET_EXISTS)
-        return err_set(err, DET_EXISTS,
-                       "user %" PRId64 " is a member of the group already", user_id);
-    return st;
+    return change_member(db, GROUP_JOIN, group_id, user_id, err);
 }
 
 det_status store_group_leave(struct db *db, int64_t group_id, int64_t user_id,

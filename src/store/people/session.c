@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.c - rows of `sessions`.
  *
- * Ids come from a counter: the number of a dropped session is never used again, so its
- * token stays invalid. */
+ * Ids come from a counter, so the number of a dropped session is not used again.  In a
+ * restored database it may be: there the nonce tells an old token from a new one. */
 #include "store/people/session.h"
 
 #include "base/memory/arena.h"

@@ -50,9 +50,11 @@ static const struct sql user_sql[] = {
     SQL(USER_CLASH, "SELECT username FROM users"
                     " WHERE id <> $1 AND (lower(username) = lower($2)"
                     "  OR lower(display_name) = lower($2)) LIMIT 1"),
-    SQL(USER_ADMINS, "SELECT COUNT(*) FROM users WHERE is_admin AND is_active"),
+    SQL(USER_ADMINS, "SELECT COUNT(*) FROM users WHERE is_admin AND is_active"
+                     "  AND ($1 OR NOT is_remote)"),
     SQL(USER_ROLE_ADMINS,
-        "SELECT COUNT(*) FROM users u WHERE u.is_active AND (u.is_admin OR"
+        "SELECT COUNT(*) FROM users u WHERE u.is_active AND ($1 OR NOT u.is_remote)"
+        "  AND (u.is_admin OR"
         "  EXISTS (SELECT 1 FROM role_assignments a WHERE a.user_id = u.id"
         "    AND a.group_id = 0 AND a.workspace_id = 0 AND a.role_id = 1)"
         "  OR EXISTS (SELECT 1 FROM group_members m JOIN role_assignments a"
@@ -201,14 +203,15 @@ det_status store_user_clash(struct db *db, int64_t id, const char *name,
     return q.status;
 }
 
-det_status store_user_count_admins(struct db *db, bool is_rbac, int64_t *ret_count,
-                                   struct err *err)
+det_status store_user_count_admins(struct db *db, const struct admin_rule *rule,
+                                   int64_t *ret_count, struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q =
-        db_query(db, &user_sql[is_rbac ? USER_ROLE_ADMINS : USER_ADMINS], err);
+        db_query(db, &user_sql[rule->is_rbac ? USER_ROLE_ADMINS : USER_ADMINS], err);
     int64_t count = 0;
 
+    db_bind_bool(&q, rule->counts_remote);
     if (db_next(&q))
         count = db_col_i64(&q);
     if (!q.status)

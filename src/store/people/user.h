@@ -50,9 +50,12 @@ det_status store_user_list_of_group(struct db *db, int64_t group_id, struct aren
 det_status store_user_clash(struct db *db, int64_t id, const char *name,
                             struct arena *mem, const char **ret_username,
                             struct err *err);
-/* How many active users administer the cluster: by their flag, or in mode rbac also by the
- * role ClusterAdmin. */
-det_status store_user_count_admins(struct db *db, bool is_rbac, int64_t *ret_count,
-                                   struct err *err);
+/* Who counts as an administrator of the cluster, if active. */
+struct admin_rule {
+    bool is_rbac;       /* by the flag, or also by the role ClusterAdmin */
+    bool counts_remote; /* remote users too: a service signs them in */
+};
+det_status store_user_count_admins(struct db *db, const struct admin_rule *rule,
+                                   int64_t *ret_count, struct err *err);
 
 #endif

@@ -102,7 +102,9 @@ static det_status put_row(struct db *db, int sql, const struct workspace *row,
     st = db_run(&q);
     if (st == DET_EXISTS)
         return err_set(err, st,
-                       "avoid names equal to other workspaces (case-insensitive)");
+                       "avoid names equal to other workspaces: there is a workspace "
+                       "'%s' already",
+                       row->name);
     return st;
 }
 
@@ -213,6 +215,7 @@ det_status store_workspace_list(struct db *db, int64_t user_id, struct arena *me
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &workspace_sql[WORKSPACE_LIST], err);
     VEC(struct workspace_view) rows = {0};
+    struct workspace_view *views;
     bool has_room = true;
 
     db_bind_i64(&q, user_id);
@@ -222,12 +225,15 @@ det_status store_workspace_list(struct db *db, int64_t user_id, struct arena *me
         read_view(&q, mem, &view);
         has_room = vec_push(&rows, view);
     }
-    *ret_count = (uint32_t)rows.count;
-    *ret_views = arena_array(mem, struct workspace_view, rows.count + 1);
-    for (size_t i = 0; *ret_views && i < rows.count; i++)
-        (*ret_views)[i] = rows.at[i];
+    views = arena_array(mem, struct workspace_view, rows.count + 1);
+    for (size_t i = 0; views && i < rows.count; i++)
+        views[i] = rows.at[i];
+    if (!q.status && views && has_room) {
+        *ret_views = views;
+        *ret_count = (uint32_t)rows.count;
+    }
     vec_done(&rows);
-    if (!q.status && (!has_room || !*ret_views))
+    if (!q.status && (!has_room || !views))
         return err_default(err, DET_NOMEM);
     return q.status;
 }

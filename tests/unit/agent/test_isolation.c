@@ -19,7 +19,7 @@
 #include "tests/support/test.h"
 
 /* The spec of a task after the agent's additions. */
-static struct task_spec completed(const struct isolation *isolation, const char *more,
+static struct task_spec completed(struct isolation *isolation, const char *more,
                                   struct arena *mem)
 {
     const char *text =
@@ -35,7 +35,7 @@ static struct task_spec completed(const struct isolation *isolation, const char 
 
 TEST(tasks_of_other_users_and_of_shared_masters_are_isolated)
 {
-    const struct isolation automatic = {.is_possible = true};
+    struct isolation automatic = {.is_possible = true};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
 
     CHECK(!completed(&automatic, "", &mem).is_isolated);
@@ -44,10 +44,23 @@ TEST(tasks_of_other_users_and_of_shared_masters_are_isolated)
              geteuid() == 0);
 }
 
+TEST(the_agent_tells_when_strangers_get_root)
+{
+    struct isolation automatic = {.is_possible = true};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+
+    (void)completed(&automatic, "", &mem);
+    (void)completed(&automatic, ",\"isShared\":true,\"user\":{\"uid\":7,\"gid\":7}",
+                    &mem);
+    CHECK(!automatic.has_told_root);
+    (void)completed(&automatic, ",\"isShared\":true", &mem);
+    CHECK_EQ(automatic.has_told_root, geteuid() == 0);
+}
+
 TEST(a_task_does_not_choose_its_own_isolation)
 {
-    const struct isolation never = {.is_never = true};
-    const struct isolation always = {.is_possible = true, .is_always = true};
+    struct isolation never = {.is_never = true};
+    struct isolation always = {.is_possible = true, .is_always = true};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
 
     CHECK(completed(&always, ",\"isIsolated\":false", &mem).is_isolated);

@@ -189,14 +189,17 @@ TEST(administrators_are_counted_by_the_flag_or_by_the_role)
     struct world w;
     struct user user;
     int64_t ann, bob;
+    const struct admin_rule basic = {.is_rbac = false};
+    const struct admin_rule rbac = {.is_rbac = true};
+    const struct admin_rule anywhere = {.counts_remote = true};
     int64_t count = -1;
 
     world_init(&w, true);
     ann = add_user(&w, "ann", true);
     bob = add_user(&w, "bob", false);
-    CHECK_OK(store_user_count_admins(w.db, false, &count, &test_err));
+    CHECK_OK(store_user_count_admins(w.db, &basic, &count, &test_err));
     CHECK_EQ(count, 1);
-    CHECK_OK(store_user_count_admins(w.db, true, &count, &test_err));
+    CHECK_OK(store_user_count_admins(w.db, &rbac, &count, &test_err));
     CHECK_EQ(count, 1);
     CHECK_OK(db_exec(w.db,
                      "INSERT INTO group_members (group_id, user_id) VALUES (2, 2)",
@@ -204,14 +207,20 @@ TEST(administrators_are_counted_by_the_flag_or_by_the_role)
     CHECK_EQ(bob, 2);
     assign(&w, ROLE_CLUSTER_ADMIN, 0, 2, 0);
     assign(&w, ROLE_CLUSTER_ADMIN, bob, 0, 0);
-    CHECK_OK(store_user_count_admins(w.db, true, &count, &test_err));
+    CHECK_OK(store_user_count_admins(w.db, &rbac, &count, &test_err));
     CHECK_EQ(count, 2);
     CHECK_OK(store_user_get(w.db, ann, &w.mem, &user, &test_err));
+    user.is_remote = true;
+    CHECK_OK(store_user_put(w.db, &user, &test_err));
+    CHECK_OK(store_user_count_admins(w.db, &basic, &count, &test_err));
+    CHECK_EQ(count, 0);
+    CHECK_OK(store_user_count_admins(w.db, &anywhere, &count, &test_err));
+    CHECK_EQ(count, 1);
     user.is_active = false;
     CHECK_OK(store_user_put(w.db, &user, &test_err));
-    CHECK_OK(store_user_count_admins(w.db, false, &count, &test_err));
+    CHECK_OK(store_user_count_admins(w.db, &basic, &count, &test_err));
     CHECK_EQ(count, 0);
-    CHECK_OK(store_user_count_admins(w.db, true, &count, &test_err));
+    CHECK_OK(store_user_count_admins(w.db, &rbac, &count, &test_err));
     CHECK_EQ(count, 1);
     world_done(&w);
 }

@@ -129,6 +129,9 @@ static det_status join_users(struct request *req, struct db *db,
         st = store_user_get(db, state->add.at[i], &req->mem, &user, err);
         if (!st)
             st = store_group_join(db, state->id, user.id, err);
+        if (st == DET_EXISTS)
+            return err_set(err, st, "user '%s' is a member of the group already",
+                           user.username);
     }
     return st;
 }

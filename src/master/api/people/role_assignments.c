@@ -110,18 +110,24 @@ static det_status find_ends(struct request *req, struct db *db,
     return st;
 }
 
-/* In mode rbac the flag of an administrator allows the same, and goes with the role. */
+/* The flag of an administrator allows the same.  In mode rbac it goes with the role; in mode
+ * basic roles decide nothing, so the role stays as long as the flag. */
 static det_status drop_admin_flag(struct request *req, struct db *db,
                                   const struct role_assignment *row, struct err *err)
 {
     struct user user;
     det_status st;
 
-    if (!req->master->is_rbac || row->role_id != ROLE_CLUSTER_ADMIN || !row->user_id)
+    if (row->role_id != ROLE_CLUSTER_ADMIN || !row->user_id)
         return DET_OK;
     st = store_user_get(db, row->user_id, &req->mem, &user, err);
     if (st || !user.is_admin)
         return st;
+    if (!req->master->is_rbac)
+        return err_set(err, DET_STATE,
+                       "user '%s' is an administrator and therefore has the role "
+                       "ClusterAdmin; 'det user edit %s --admin false' removes both",
+                       user.username, user.username);
     user.is_admin = false;
     user.modified_us = master_now_us(req->master);
     return store_user_put(db, &user, err);

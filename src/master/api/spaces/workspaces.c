@@ -13,9 +13,9 @@
 #include "master/api/listing.h"
 #include "master/api/render.h"
 #include "master/api/spaces/spaces.h"
-#include "master/storage_roots.h"
 #include "master/background/janitor.h"
 #include "master/request/access.h"
+#include "master/storage_roots.h"
 #include "model/name.h"
 #include "store/page.h"
 #include "store/space/space_delete.h"
@@ -399,6 +399,17 @@ static det_status wish_new(struct request *req, struct wish **ret_wish)
     return DET_OK;
 }
 
+/* What creating and changing have in common, once the names of the body are in the wish. */
+static det_status read_wish(struct request *req, struct wish *wish,
+                            const struct json *task_user, const struct json *storage)
+{
+    det_status st = check_wish(req, wish);
+
+    if (!st)
+        st = read_task_user(task_user, wish, req->err);
+    return st ? st : read_storage(req, storage, wish);
+}
+
 static det_status refuse_kubernetes(struct request *req)
 {
     return err_set(req->err, DET_INVALID,
@@ -420,11 +431,7 @@ det_status api_create_workspace(struct request *req)
     wish->name = body->name;
     wish->compute_pool = body->default_compute_pool;
     wish->aux_pool = body->default_aux_pool;
-    st = check_wish(req, wish);
-    if (!st)
-        st = read_task_user(body->agent_user_group, wish, req->err);
-    if (!st)
-        st = read_storage(req, body->checkpoint_storage_config, wish);
+    st = read_wish(req, wish, body->agent_user_group, body->checkpoint_storage_config);
     return st ? st : request_write(req, write_new, reply_new);
 }
 
@@ -456,11 +463,7 @@ det_status api_patch_workspace(struct request *req)
     wish->name = body->name;
     wish->compute_pool = body->default_compute_resource_pool;
     wish->aux_pool = body->default_aux_resource_pool;
-    st = check_wish(req, wish);
-    if (!st)
-        st = read_task_user(body->agent_user_group, wish, req->err);
-    if (!st)
-        st = read_storage(req, body->checkpoint_storage_config, wish);
+    st = read_wish(req, wish, body->agent_user_group, body->checkpoint_storage_config);
     return st ? st : request_write(req, write_change, reply_changed);
 }
 
