@@ -149,6 +149,7 @@ struct net_stream {
     net_done_fn *done;
     void *arg;
     const char *const *headers; /* as in net_answer(); borrowed during the call only */
+    uint32_t turn;              /* in a lane that takes turns */
 };
 void net_answer_stream(struct net_exchange *x, const char *content_type,
                        const struct net_stream *stream);

@@ -43,6 +43,11 @@ det_status auth_check(struct request *req);
 /* Whether the headers hold a token that this master issued.  It may have expired since,
  * which only the store knows.  Does not block. */
 bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x);
+/* Whether an agent or a supervisor calls, by its token alone.  Does not block. */
+bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x);
+/* Whose turn a call takes (lane_take_turns()): that of its user if the cache holds the caller,
+ * else of its token, else of its address.  Does not block. */
+uint32_t auth_turn(struct request *req);
 /* Whether the cache holds the caller.  If so, fills req->caller; auth_check() then needs
  * no query. */
 bool auth_find_cached(struct request *req);

@@ -191,6 +191,22 @@ static void run_first_handler(struct work *work)
     request_run_handler(req, handle_request);
 }
 
+/* Where the request waits, and behind whom: the calls of users take turns, so nobody keeps
+ * the others out, however much is sent.  Signs of life have threads of their own, which only
+ * agents and supervisors reach. */
+static void choose_lane(struct request *req)
+{
+    const struct master *master = req->master;
+    enum route_lane lane = req->route ? req->route->lane : ROUTE_LANE_WORKER;
+
+    req->home = master->workers;
+    if (lane == ROUTE_LANE_HEAVY)
+        req->home = master->heavy;
+    else if (lane == ROUTE_LANE_LIFE && auth_is_of_platform(master->auth, req->x))
+        req->home = master->life;
+    req->task.turn = auth_turn(req);
+}
+
 /* A small report of a cached caller needs no disk before it reaches the writer's queue, so
  * the thread that received it also decodes it: two thread switches would cost more than the
  * decoding.  That thread must never wait for the disk, so this needs an idle reader; opening
@@ -204,9 +220,9 @@ static bool is_quick(struct request *req)
 
     (void)net_request_body(req->x, &len);
     req->err = &ignored;
-    may_be = len <= QUICK_BODY && net_request_method(req->x) == NET_POST &&
-             !executor_is_single(req->master->exec) && !find_route(req) &&
-             req->route->lane == ROUTE_LANE_QUICK && auth_find_cached(req);
+    may_be = !find_route(req) && req->route->lane == ROUTE_LANE_QUICK &&
+             len <= QUICK_BODY && !executor_is_single(req->master->exec) &&
+             auth_find_cached(req);
     req->err = NULL;
     if (may_be)
         req->db = store_reader_take_idle(req->master->store);
@@ -231,6 +247,7 @@ void dispatch_request(void *arg, struct net_exchange *x)
     bool is_ready = atomic_load(&master->is_ready);
     struct request *req = is_ready ? mem_new(struct request) : NULL;
     struct buf out = BUF_INIT;
+    bool is_now;
 
     /* Room for a short answer comes first, so a committed change can be confirmed. */
     if (!req || !buf_room(&out, ANSWER_LEAST)) {
@@ -248,8 +265,10 @@ void dispatch_request(void *arg, struct net_exchange *x)
     req->http_status = 200;
     req->task = (struct work)WORK_INIT(run_first_handler);
     net_set_user(x, req);
-    if (is_quick(req))
+    is_now = is_quick(req);
+    choose_lane(req);
+    if (is_now)
         run_first_handler(&req->task);
     else
-        lane_post(master->workers, &req->task);
+        lane_post(req->home, &req->task);
 }
