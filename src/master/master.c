@@ -47,6 +47,7 @@ enum {
     READERS = WORKERS + HEAVY_WORKERS + SIGNIN_THREADS +
               3,          /* the heart, the lane of life and the login lane read, too */
     MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
+    MAX_HELD = 256 << 20, /* bodies of all requests at once */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
     STOP_US = 5 * 1000000, /* for running calls to end */
@@ -362,6 +363,8 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .headers = master->cert_file && !master->is_self_signed ? strict : plain,
         .port = port,
         .max_body_bytes = MAX_BODY,
+        .max_held_bytes = MAX_HELD,
+        .max_held_of_one = MAX_BODY,
         .body_limit = dispatch_body_limit,
         .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,

@@ -399,20 +399,21 @@ static uint32_t hash_turn(const struct auth *auth, const void *bytes, size_t len
     return turn;
 }
 
-uint32_t auth_turn(struct request *req)
+uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
+                   struct arena *mem)
 {
-    const struct auth *auth = req->master->auth;
+    const struct auth *auth = master->auth;
+    const char *text = find_token(auth, x, mem);
     char address[NET_ADDRESS_TEXT];
-    const char *text = find_token(auth, req->x, &req->mem);
     struct caller caller;
     struct token token;
 
-    if (text && caller_cache_find(auth->callers, text, master_now_us(req->master),
-                                  &req->mem, &caller))
+    if (text &&
+        caller_cache_find(auth->callers, text, master_now_us(master), mem, &caller))
         return hash_turn(auth, &caller.user_id, sizeof(caller.user_id));
     if (text && token_read(auth->key, text, &token))
         return hash_turn(auth, text, strlen(text));
-    client_address(req->master, req->x, address);
+    client_address(master, x, address);
     return hash_turn(auth, address, strlen(address));
 }
 

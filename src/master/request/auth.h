@@ -28,6 +28,7 @@
 struct arena;
 struct auth;
 struct io;
+struct master;
 struct net_exchange;
 struct request;
 
@@ -47,7 +48,8 @@ bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x
 bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x);
 /* Whose turn a call takes (lane_take_turns()): that of its user if the cache holds the caller,
  * else of its token, else of its address.  Does not block. */
-uint32_t auth_turn(struct request *req);
+uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
+                   struct arena *mem);
 /* Whether the cache holds the caller.  If so, fills req->caller; auth_check() then needs
  * no query. */
 bool auth_find_cached(struct request *req);

@@ -27,6 +27,9 @@ enum {
     ANSWER_PAUSE_US = 50000,
 };
 
+/* Of a reply with DET_BUSY. */
+#define RETRY_LATER "Retry-After: 2"
+
 void request_free(struct request *req)
 {
     struct master *master = req->master;
@@ -54,7 +57,8 @@ static void finish_reply(struct request *req, det_status status, const char *tex
         buf_clear(&req->out);
         error_body_write(&req->out, status, text);
         type = "application/json";
-        req->header[0] = NULL;
+        req->header[0] = status == DET_BUSY ? RETRY_LATER : NULL;
+        req->header[1] = NULL;
     } else if (!req->out.len && !req->content_type) {
         buf_puts(&req->out, "{}");
     }
