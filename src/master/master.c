@@ -41,9 +41,13 @@
 
 enum {
     WORKERS = 3,
+    WORKERS_OF_ONE = 2, /* at most for one user at once */
+    HEAVY_WORKERS = 1,
     FILE_READERS = 2,
-    READERS = WORKERS + SIGNIN_THREADS + 2, /* the heart and the login lane read, too */
-    MAX_BODY = 192 << 20,                   /* 128 MB of files in base64 */
+    READERS = WORKERS + HEAVY_WORKERS + SIGNIN_THREADS +
+              3,          /* the heart, the lane of life and the login lane read, too */
+    MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
+    MAX_HELD = 256 << 20, /* bodies of all requests at once */
     MAX_CONNECTIONS = 16384,
     MASTER_MEMORY = 1 << 20,
     STOP_US = 5 * 1000000, /* for running calls to end */
@@ -359,6 +363,8 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
         .headers = master->cert_file && !master->is_self_signed ? strict : plain,
         .port = port,
         .max_body_bytes = MAX_BODY,
+        .max_held_bytes = MAX_HELD,
+        .max_held_of_one = MAX_BODY,
         .body_limit = dispatch_body_limit,
         .threads = master->http_threads,
         .max_connections = MAX_CONNECTIONS,
@@ -375,22 +381,41 @@ static void warm_roster(struct work *work)
     store_roster_warm(CONTAINER_OF(work, struct master, warming)->store);
 }
 
+static det_status make_lanes(struct master *master, struct err *err)
+{
+    const struct {
+        const char *name;
+        struct lane **ret_lane;
+        uint32_t width;
+        uint32_t turns; /* for one user at once; 0: it does not take turns */
+    } lanes[] = {
+        {"worker", &master->workers, WORKERS, WORKERS_OF_ONE},
+        {"life", &master->life, 1, 1},
+        {"heavy", &master->heavy, HEAVY_WORKERS, HEAVY_WORKERS},
+        {"login", &master->logins, 1, 0},
+        {"slow-login", &master->slow_logins, 1, 0},
+        {"janitor", &master->chores, 1, 0},
+        {"files", &master->files, FILE_READERS, 0},
+    };
+    det_status st = DET_OK;
+
+    for (size_t i = 0; !st && i < ARRAY_LEN(lanes); i++) {
+        st = lane_new(master->exec, lanes[i].name, lanes[i].width, lanes[i].ret_lane,
+                      err);
+        if (!st && lanes[i].turns)
+            lane_take_turns(*lanes[i].ret_lane, lanes[i].turns);
+    }
+    return st;
+}
+
 /* The lanes and tables that handlers use. */
 static det_status build_handler_parts(struct master *master, struct err *err)
 {
-    det_status st = lane_new(master->exec, "worker", WORKERS, &master->workers, err);
+    det_status st = make_lanes(master, err);
 
     master->warming = (struct work)WORK_INIT(warm_roster);
     if (!st)
-        st = lane_new(master->exec, "login", 1, &master->logins, err);
-    if (!st)
-        st = lane_new(master->exec, "slow-login", 1, &master->slow_logins, err);
-    if (!st)
         st = login_limit_new(&master->login_limit, err);
-    if (!st)
-        st = lane_new(master->exec, "janitor", 1, &master->chores, err);
-    if (!st)
-        st = lane_new(master->exec, "files", FILE_READERS, &master->files, err);
     if (!st)
         st = gate_new(master->exec, &master->drained, err);
     if (!st)

@@ -50,7 +50,9 @@ struct master {
     void (*on_link)(void *arg);
     void *fatal_arg; /* of both */
 
-    struct lane *workers;
+    struct lane *workers; /* users' calls, by turns (request/dispatch.c) */
+    struct lane *life;    /* signs of life of agents and supervisors */
+    struct lane *heavy;   /* configurations and files, by turns */
     struct lane *logins;
     struct lane *slow_logins; /* of doubtful addresses (login_limit.h) */
     struct login_limit *login_limit;

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/fault.h"
+#include "base/memory/allowance.h"
 #include "base/memory/mem.h"
 #include "net/net_impl.h"
 #include "net/tls/tls_client.h"
@@ -49,9 +50,17 @@ void net_exchange_set_uri(struct net_exchange *x, char *uri)
         x->problem = DET_INVALID;
 }
 
-void net_exchange_done(struct net_exchange *x)
+void net_exchange_drop_body(struct net_exchange *x)
 {
     buf_done(&x->body);
+    if (x->held)
+        allowance_give(x->allowance, x->turn, x->held);
+    x->held = 0;
+}
+
+void net_exchange_done(struct net_exchange *x)
+{
+    net_exchange_drop_body(x);
     mem_free(x->headers);
     x->headers = NULL;
 }
@@ -312,7 +321,7 @@ bool net_is_certified(const struct net_exchange *x, const char *host)
 
 void net_request_drop_body(struct net_exchange *x)
 {
-    buf_done(&x->body);
+    net_exchange_drop_body(x);
 }
 
 void net_set_user(struct net_exchange *x, void *user)

@@ -57,13 +57,21 @@ enum { NET_MARK_TEXT = 64 }; /* with the NUL */
 
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
 
+enum { NET_SMALL_BODY = 64 << 10 };
+
 /* The limit that means: do not collect the body, stream it (see net_relay()). */
 #define NET_BODY_LATER (SIZE_MAX - 1)
 
-/* Returns how many bytes the body of this request may have (0 counts as 1).  The network
- * calls it when the headers are complete, before the body, on its own thread: it must not
- * block.  It may ask for method, path, query, headers and peer. */
-typedef size_t net_limit_fn(void *arg, const struct net_exchange *x);
+/* How many bytes the body of a request may have (0 counts as 1), and from whose part of
+ * max_held_bytes they are taken (base/memory/allowance.h). */
+struct net_limit {
+    size_t bytes;
+    uint32_t turn;
+};
+
+/* The network calls it when the headers are complete, before the body, on its own thread: it
+ * must not block.  It may ask for method, path, query, headers and peer. */
+typedef struct net_limit net_limit_fn(void *arg, const struct net_exchange *x);
 
 struct net_server_config {
     const char *host; /* "127.0.0.1", "::1", "0.0.0.0"; copied */
@@ -71,7 +79,12 @@ struct net_server_config {
     size_t
         max_body_bytes; /* a larger body is discarded and reported as DET_TOO_LARGE */
     net_limit_fn *body_limit; /* may lower it; NULL: the same for all */
-    uint32_t threads;         /* they parse requests and write replies */
+    /* Bodies of all requests that are not answered yet; for more, DET_BUSY is reported.  One
+     * turn has max_held_of_one of them.  Bodies up to NET_SMALL_BODY do not count.  0: no
+     * bound. */
+    size_t max_held_bytes;
+    size_t max_held_of_one;
+    uint32_t threads; /* they parse requests and write replies */
     uint32_t max_connections;
     uint32_t max_relays; /* most requests handed on at once; 0: 2048 */
     const char *mark;    /* shorter than NET_MARK_TEXT; copied; NULL: none */
@@ -103,7 +116,8 @@ const char *net_request_path(const struct net_exchange *x);  /* percent-encoded 
 const char *net_request_query(const struct net_exchange *x); /* behind '?', or "" */
 const char *net_request_header(const struct net_exchange *x, const char *name);
 const char *net_request_body(const struct net_exchange *x, size_t *ret_len);
-/* DET_OK, or why the request could not be read: DET_TOO_LARGE, DET_INVALID, DET_NOMEM. */
+/* DET_OK, or why the request could not be read: DET_TOO_LARGE, DET_INVALID, DET_NOMEM;
+ * DET_BUSY: other requests hold the memory. */
 det_status net_request_problem(const struct net_exchange *x);
 /* Iterates over the headers.  `*at` is NULL before the first; false: no more. */
 bool net_request_next_header(const struct net_exchange *x, const char **at,
@@ -151,6 +165,7 @@ struct net_stream {
     net_done_fn *done;
     void *arg;
     const char *const *headers; /* as in net_answer(); borrowed during the call only */
+    uint32_t turn;              /* in a lane that takes turns */
 };
 void net_answer_stream(struct net_exchange *x, const char *content_type,
                        const struct net_stream *stream);
@@ -193,6 +208,7 @@ struct net_relay {
     const char *const *headers; /* "Name: value" lines; ends with NULL */
     bool may_switch;            /* the client asked for a WebSocket */
     struct lane *lane;          /* where pieces of the reply are made */
+    uint32_t turn;              /* in a lane that takes turns */
     struct net_leash *leash;    /* NULL: none */
     net_relay_header_fn *header;
     net_relay_refuse_fn *refuse;

@@ -66,6 +66,9 @@ struct net_exchange {
     const char *query;
     char *headers; /* owned: name NUL value NUL ... NUL; or NULL */
     struct buf body;
+    struct allowance *allowance; /* of the server; NULL: none */
+    size_t held;                 /* bytes of the body taken from it */
+    uint32_t turn;               /* its group there */
     void *user;
     enum net_method method;
     det_status problem;
@@ -79,6 +82,8 @@ enum net_method net_method_parse(const char *name);
 
 /* Cuts `uri` in two at its '?'.  Anything but "/..." and "*" sets `problem`. */
 void net_exchange_set_uri(struct net_exchange *x, char *uri);
+/* Frees the body and gives its bytes back. */
+void net_exchange_drop_body(struct net_exchange *x);
 /* Frees the headers and the body. */
 void net_exchange_done(struct net_exchange *x);
 

@@ -71,7 +71,8 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connectio
 
     if (!x)
         return NULL;
-    x->base = (struct net_exchange){.ops = server->base.ops, .body = BUF_INIT};
+    x->base = (struct net_exchange){
+        .ops = server->base.ops, .body = BUF_INIT, .allowance = &server->held};
     x->base.body.limit = server->max_body_bytes;
     x->server = server;
     x->connection = connection;
@@ -238,12 +239,28 @@ static void request_start(struct http_exchange *x, const char *method)
     copy.at = x->base.headers;
     mhd->get_connection_values(x->connection, MHD_HEADER_KIND, on_header, &copy);
     if (x->server->body_limit) {
-        size_t limit = x->server->body_limit(x->server->arg, &x->base);
+        struct net_limit limit = x->server->body_limit(x->server->arg, &x->base);
 
-        x->is_later = limit == NET_BODY_LATER && has_body(&x->base);
+        x->base.turn = limit.turn;
+        x->is_later = limit.bytes == NET_BODY_LATER && has_body(&x->base);
         x->base.body.limit = /* where 0 would mean "no limit" */
-            MAX(MIN(x->base.body.limit ? x->base.body.limit : SIZE_MAX, limit), 1u);
+            MAX(MIN(x->base.body.limit ? x->base.body.limit : SIZE_MAX, limit.bytes),
+                1u);
     }
+}
+
+/* Small bodies are as bounded as connections are; those over their limit are not kept. */
+static bool request_hold(struct http_exchange *x, size_t len)
+{
+    size_t need = x->base.body.len + len;
+
+    if (need <= NET_SMALL_BODY || need > x->base.body.limit)
+        return true;
+    need -= x->base.held;
+    if (!allowance_take(&x->server->held, x->base.turn, need))
+        return false;
+    x->base.held += need;
+    return true;
 }
 
 /* Reads a body that is too large to its end and discards it: a client that is still
@@ -254,11 +271,14 @@ static void request_add_body(struct http_exchange *x, const char *bytes, size_t 
 
     if (x->base.problem)
         return;
-    buf_add(body, bytes, len);
+    if (request_hold(x, len))
+        buf_add(body, bytes, len);
+    else
+        body->status = DET_BUSY;
     if (!body->status)
         return;
     x->base.problem = body->status;
-    buf_done(body);
+    net_exchange_drop_body(&x->base);
     body->status = DET_OK;
 }
 
@@ -649,6 +669,8 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
     server->arg = config->arg;
     server->max_body_bytes = config->max_body_bytes;
     server->body_limit = config->body_limit;
+    server->held.most = config->max_held_bytes;
+    server->held.group_most = config->max_held_of_one;
     server->headers = config->headers;
     snprintf(server->mark, sizeof(server->mark), "%s",
              config->mark ? config->mark : "");

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "base/memory/allowance.h"
 #include "base/thread/executor.h"
 #include "net/client_watch.h"
 #include "net/mhd.h"
@@ -97,6 +98,7 @@ struct http_server {
     net_handler_fn *handler;
     void *arg;
     size_t max_body_bytes;
+    struct allowance held; /* by bodies */
     net_limit_fn *body_limit;
     char mark[NET_MARK_TEXT];
 

@@ -219,6 +219,7 @@ static void answer_stream(struct http_relay *relay, uint64_t length)
 {
     const struct net_stream stream = {
         .lane = relay->to.lane,
+        .turn = relay->to.turn,
         .next = stream_next,
         .done = stream_done,
         .arg = relay,

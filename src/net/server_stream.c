@@ -161,7 +161,7 @@ static void stream_end(struct work *task)
 
 void http_stream_finish(struct http_exchange *x)
 {
-    x->stream.task = (struct work)WORK_INIT(stream_end);
+    x->stream.task = (struct work){.run = stream_end, .turn = x->stream.is.turn};
     lane_post(x->stream.is.lane, &x->stream.task);
 }
 
@@ -198,7 +198,7 @@ void http_stream_start(struct http_exchange *x, struct MHD_Response *response,
     x->stream.is = *stream;
     x->stream.is.headers = NULL; /* only borrowed during the call */
     x->stream.state = HTTP_STREAM_SENDING;
-    x->stream.task = (struct work)WORK_INIT(stream_step);
+    x->stream.task = (struct work){.run = stream_step, .turn = x->stream.is.turn};
     x->stream.piece = (struct buf)BUF_INIT;
     is_claimed = http_claim(x, response ? response : server->sorry,
                             response ? status : 503, &is_resumable);

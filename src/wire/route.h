@@ -65,10 +65,12 @@ enum route_task {
     ROUTE_TASK_AS_USER,
 };
 
-/* The thread of the handler. */
+/* The threads of the handler. */
 enum route_lane {
     ROUTE_LANE_WORKER,
     ROUTE_LANE_QUICK, /* the one that received the call, if it is small and its caller cached */
+    ROUTE_LANE_LIFE, /* agents and supervisors prove that they live: nothing else runs there */
+    ROUTE_LANE_HEAVY, /* large configurations and files, one after the other */
 };
 
 enum route_id {

@@ -7,9 +7,8 @@
  * tools/check-tables verifies.  In a path a literal part wins over a {name}, and that over a
  * {name...}, the rest of the path; nothing else depends on the order.
  *
- * who, object, permission and task say who may call (rights.h); lane says on which thread the
- * handler runs: WORKER, or QUICK, where a small call of a cached caller runs on the thread
- * that received it. */
+ * who, object, permission and task say who may call (rights.h); lane says on which threads the
+ * handler runs (enum route_lane). */
 
 /* clang-format off */
 
@@ -118,12 +117,12 @@ ROUTE(retain_logs_of_experiments, "experiments/experiment_bulk", PUT, "/api/v1/p
 
 /* experiments */
 ROUTE(list_experiments, "experiments/experiments", GET, "/api/v1/experiments", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, experiments_query, none, "experiments", "List experiments")
-ROUTE(create_experiment, "experiments/experiment_create", POST, "/api/v1/experiments", USER, named, CREATE_EXPERIMENT, NO, WORKER, none, create_experiment_body, "experiment and config", "Submit an experiment")
-ROUTE(put_experiment, "experiments/unmanaged", PUT, "/api/v1/experiments/by-external-id/{name}", USER, named, CREATE_EXPERIMENT, NO, WORKER, none, put_experiment_body, "experiment and config", "Find or create an unmanaged experiment")
+ROUTE(create_experiment, "experiments/experiment_create", POST, "/api/v1/experiments", USER, named, CREATE_EXPERIMENT, NO, HEAVY, none, create_experiment_body, "experiment and config", "Submit an experiment")
+ROUTE(put_experiment, "experiments/unmanaged", PUT, "/api/v1/experiments/by-external-id/{name}", USER, named, CREATE_EXPERIMENT, NO, HEAVY, none, put_experiment_body, "experiment and config", "Find or create an unmanaged experiment")
 ROUTE(get_experiment, "experiments/experiments", GET, "/api/v1/experiments/{id}", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "experiment", "Show an experiment")
 ROUTE(patch_experiment, "experiments/experiments", PATCH, "/api/v1/experiments/{id}", OWNER, experiment, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, patch_experiment_body, "experiment", "Change name, notes, labels, resources or retention")
 ROUTE(delete_experiment, "experiments/experiments", DELETE, "/api/v1/experiments/{id}", OWNER, experiment, DELETE_EXPERIMENT, NO, WORKER, none, none, "nothing", "Delete an ended experiment with its checkpoints")
-ROUTE(continue_experiment, "experiments/experiment_continue", POST, "/api/v1/experiments/continue", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, continue_experiment_body, "experiment", "Continue an ended experiment")
+ROUTE(continue_experiment, "experiments/experiment_continue", POST, "/api/v1/experiments/continue", OWNER, named, UPDATE_EXPERIMENT, NO, HEAVY, none, continue_experiment_body, "experiment", "Continue an ended experiment")
 ROUTE(activate_experiment, "experiments/experiments", POST, "/api/v1/experiments/{id}/activate", OWNER, experiment, UPDATE_EXPERIMENT, NO, WORKER, none, none, "nothing", "Resume a paused experiment")
 ROUTE(pause_experiment, "experiments/experiments", POST, "/api/v1/experiments/{id}/pause", OWNER, experiment, UPDATE_EXPERIMENT, NO, WORKER, none, none, "nothing", "Pause: trials save a checkpoint and release their slots")
 ROUTE(cancel_experiment, "experiments/experiments", POST, "/api/v1/experiments/{id}/cancel", OWNER, experiment, UPDATE_EXPERIMENT, NO, WORKER, none, none, "nothing", "Stop an experiment gracefully")
@@ -142,9 +141,9 @@ ROUTE(get_best_metric, "experiments/experiments", GET, "/api/v1/experiments/{id}
 ROUTE(get_metric_names, "experiments/experiments", GET, "/api/v1/det/experiments/{id}/metric-names", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "names", "Groups and names of an experiment's metrics")
 ROUTE(trials_table, "pages/trial_table", GET, "/api/v1/det/experiments/{id}/trials-table", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, trials_table_query, none, "hparams, trials, importance", "All trials in compact rows, and the importance of hyperparameters")
 ROUTE(get_lineage, "experiments/lineage", GET, "/api/v1/det/experiments/{id}/lineage", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "ancestors, forks, checkpoints", "The ancestors, forks and start checkpoints of an experiment")
-ROUTE(check_config, "experiments/config_check", POST, "/api/v1/det/check", USER, named, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, check_body, "problems, completed", "Check a configuration without submitting it")
+ROUTE(check_config, "experiments/config_check", POST, "/api/v1/det/check", USER, named, VIEW_EXPERIMENT_METADATA, NO, HEAVY, none, check_body, "problems, completed", "Check a configuration without submitting it")
 ROUTE(preview_gc, "reports/checkpoint_removals", GET, "/experiments/{id}/preview_gc", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, preview_gc_query, none, "checkpoints, metric_name", "Which checkpoints another policy would delete")
-ROUTE(preview_search, "experiments/experiment_create", POST, "/api/v1/preview-hp-search", USER, none, NONE, NO, WORKER, none, none, "summary", "Preview the trials of a search")
+ROUTE(preview_search, "experiments/experiment_create", POST, "/api/v1/preview-hp-search", USER, none, NONE, NO, HEAVY, none, none, "summary", "Preview the trials of a search")
 
 /* trials */
 ROUTE(create_trial, "experiments/unmanaged", POST, "/api/v1/trials", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, create_trial_body, "trial", "Create a trial of an unmanaged experiment")
@@ -197,7 +196,7 @@ ROUTE(allocation_waiting, "tasks/allocations", POST, "/api/v1/allocations/{id}/w
 ROUTE(allocation_accelerators, "tasks/allocations", POST, "/api/v1/allocations/{id}/acceleratorData", OWNER, allocation, UPDATE_EXPERIMENT, OWN, WORKER, none, none, "nothing", "Report the devices of the task")
 ROUTE(allocation_rendezvous, "tasks/allocations", GET, "/api/v1/allocations/{id}/resources/{resources}/rendezvous", OWNER, allocation, UPDATE_EXPERIMENT, OWN, WORKER, none, none, "rendezvousInfo", "Wait for the other nodes")
 ROUTE(allocation_all_gather, "tasks/allocations", POST, "/api/v1/allocations/{id}/all_gather", OWNER, allocation, UPDATE_EXPERIMENT, OWN, WORKER, none, none, "data", "Exchange data with the other nodes")
-ROUTE(create_generic_task, "tasks/generic_jobs", POST, "/api/v1/generic-tasks", USER, named, CREATE_NSC, NO, WORKER, none, create_generic_task_body, "taskId and warnings", "Submit a generic job")
+ROUTE(create_generic_task, "tasks/generic_jobs", POST, "/api/v1/generic-tasks", USER, named, CREATE_NSC, NO, HEAVY, none, create_generic_task_body, "taskId and warnings", "Submit a generic job")
 ROUTE(list_generic_tasks, "tasks/generic_jobs", GET, "/api/v1/generic-tasks", USER, list, VIEW_NSC, NO, WORKER, generic_tasks_query, none, "tasks and pagination", "List generic jobs, newest first")
 ROUTE(list_tasks, "tasks/tasks", GET, "/api/v1/tasks", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "allocationIdToSummary", "List tasks that run or wait")
 ROUTE(get_task, "tasks/tasks", GET, "/api/v1/tasks/{id}", USER, task, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "task", "Show a task")
@@ -209,7 +208,7 @@ ROUTE(task_logs, "reports/logs", GET, "/api/v1/tasks/{id}/logs", USER, task, VIE
 ROUTE(task_logs_fields, "reports/logs", GET, "/api/v1/tasks/{id}/logs/fields", USER, task, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, none, none, "stream of fields", "Values that its logs can be filtered by")
 
 /* programs of tasks behind the master's address */
-ROUTE(launch_tensorboard, "tasks/tensorboards", POST, "/api/v1/tensorboards", USER, named, CREATE_NSC, NO, WORKER, none, launch_tensorboard_body, "tensorboard, config, warnings", "Run TensorBoard on experiments or trials")
+ROUTE(launch_tensorboard, "tasks/tensorboards", POST, "/api/v1/tensorboards", USER, named, CREATE_NSC, NO, HEAVY, none, launch_tensorboard_body, "tensorboard, config, warnings", "Run TensorBoard on experiments or trials")
 ROUTE(list_tensorboards, "tasks/tensorboards", GET, "/api/v1/tensorboards", USER, list, VIEW_NSC, NO, WORKER, tensorboards_query, none, "tensorboards", "List TensorBoards, newest first")
 ROUTE(get_tensorboard, "tasks/tensorboards", GET, "/api/v1/tensorboards/{id}", USER, task, VIEW_NSC, NO, WORKER, none, none, "tensorboard, config", "Show a TensorBoard")
 ROUTE(kill_tensorboard, "tasks/tensorboards", POST, "/api/v1/tensorboards/{id}/kill", OWNER, task, UPDATE_NSC, NO, WORKER, none, none, "tensorboard", "Kill a TensorBoard")
@@ -246,16 +245,16 @@ ROUTE(task_search, "pages/log_pages", GET, "/api/v1/det/tasks/{id}/search", USER
 ROUTE(task_text, "pages/log_pages", GET, "/api/v1/det/tasks/{id}/log.txt", USER, task, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, lines_query, none, "plain text", "A task's whole log as a file")
 
 /* our own: agents and supervisors */
-ROUTE(agent_hello, "cluster/agents", POST, "/api/v1/det/agents/{agent}/hello", AGENT, none, NONE, NO, WORKER, none, agent_hello_body, "epoch", "An agent joins and lists its tasks")
-ROUTE(agent_commands, "cluster/agents", GET, "/api/v1/det/agents/{agent}/commands", AGENT, none, NONE, NO, WORKER, agent_commands_query, none, "commands", "Wait for commands")
+ROUTE(agent_hello, "cluster/agents", POST, "/api/v1/det/agents/{agent}/hello", AGENT, none, NONE, NO, LIFE, none, agent_hello_body, "epoch", "An agent joins and lists its tasks")
+ROUTE(agent_commands, "cluster/agents", GET, "/api/v1/det/agents/{agent}/commands", AGENT, none, NONE, NO, LIFE, agent_commands_query, none, "commands", "Wait for commands")
 ROUTE(agent_removals, "reports/checkpoint_removals", GET, "/api/v1/det/agents/{agent}/removals", AGENT, none, NONE, NO, WORKER, none, none, "removals, sweeps", "Removals for an agent")
 ROUTE(agent_removed, "reports/checkpoint_removals", POST, "/api/v1/det/agents/{agent}/removals", AGENT, none, NONE, NO, WORKER, none, none, "nothing", "Results of removals")
-ROUTE(agent_bye, "cluster/agents", POST, "/api/v1/det/agents/{agent}/bye", AGENT, none, NONE, NO, WORKER, none, agent_bye_body, "nothing", "An agent signs off")
-ROUTE(share_state, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/state", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_state_body, "nothing", "Report the state of a task process")
-ROUTE(share_alive, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/alive", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_alive_body, "mustEnd, againMs", "Sign of life of a task's supervisor")
-ROUTE(share_exit, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/exit", CLOSING, allocation, NONE, NO, WORKER, none, share_exit_body, "nothing", "Report the exit of a task process")
+ROUTE(agent_bye, "cluster/agents", POST, "/api/v1/det/agents/{agent}/bye", AGENT, none, NONE, NO, LIFE, none, agent_bye_body, "nothing", "An agent signs off")
+ROUTE(share_state, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/state", SUPERVISOR, allocation, NONE, NO, LIFE, none, share_state_body, "nothing", "Report the state of a task process")
+ROUTE(share_alive, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/alive", SUPERVISOR, allocation, NONE, NO, LIFE, none, share_alive_body, "mustEnd, againMs", "Sign of life of a task's supervisor")
+ROUTE(share_exit, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/exit", CLOSING, allocation, NONE, NO, LIFE, none, share_exit_body, "nothing", "Report the exit of a task process")
 ROUTE(share_record, "reports/run_records", POST, "/api/v1/det/allocations/{id}/environment", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_record_body, "nothing", "Store the environment of a task process")
 ROUTE(share_logs, "reports/logs", POST, "/api/v1/det/allocations/{id}/logs", STAND_IN, allocation, NONE, NO, WORKER, none, share_logs_body, "offset", "Store output of a task")
-ROUTE(agent_exit, "tasks/allocations", POST, "/api/v1/det/agents/{agent}/allocations/{id}/exit", AGENT, none, NONE, NO, WORKER, none, share_exit_body, "nothing", "An agent reports the exit of a task process")
+ROUTE(agent_exit, "tasks/allocations", POST, "/api/v1/det/agents/{agent}/allocations/{id}/exit", AGENT, none, NONE, NO, LIFE, none, share_exit_body, "nothing", "An agent reports the exit of a task process")
 
 /* clang-format on */

@@ -256,7 +256,7 @@ static void fate_strikes(struct world *w)
 static bool is_busy(const struct world *w)
 {
     for (const struct lane *lane = w->exec->lanes; lane; lane = lane->next)
-        if (lane->head && lane != w->fate_lane)
+        if (lane->queued && lane != w->fate_lane)
             return true;
     return false;
 }

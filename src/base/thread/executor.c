@@ -38,6 +38,8 @@ void lane_init(struct lane *lane, struct executor *exec, const char *name,
     lane->exec = exec;
     /* A lane without width would never run its work items. */
     lane->width = MAX(width, 1u);
+    lane->groups = 1;
+    lane->group_most = UINT32_MAX;
     snprintf(lane->name, sizeof(lane->name), "%s", name);
 }
 
@@ -59,10 +61,17 @@ static void remove_due_time(struct work *work)
     work->state = WORK_IDLE;
 }
 
+static struct lane_group *group_of(struct lane *lane, const struct work *work)
+{
+    return &lane->group[work->turn % lane->groups];
+}
+
 /* A post of a queued work item does nothing: a caller that only wants to wake a lane
  * need not know whether another did so already. */
 bool lane_queue(struct lane *lane, struct work *work)
 {
+    struct lane_group *group = group_of(lane, work);
+
     if (work->state == WORK_QUEUED)
         return false;
     if (work->state == WORK_TIMED)
@@ -70,11 +79,11 @@ bool lane_queue(struct lane *lane, struct work *work)
     work->state = WORK_QUEUED;
     work->lane = lane;
     work->next = NULL;
-    if (lane->tail)
-        lane->tail->next = work;
+    if (group->tail)
+        group->tail->next = work;
     else
-        lane->head = work;
-    lane->tail = work;
+        group->head = work;
+    group->tail = work;
     lane->queued++;
     return true;
 }
@@ -94,35 +103,79 @@ bool lane_queue_at(struct lane *lane, struct work *work, int64_t due_us)
 
 static void unlink_after(struct lane *lane, struct work *before, struct work *work)
 {
+    struct lane_group *group = group_of(lane, work);
+
     if (before)
         before->next = work->next;
     else
-        lane->head = work->next;
-    if (lane->tail == work)
-        lane->tail = before;
+        group->head = work->next;
+    if (group->tail == work)
+        group->tail = before;
     lane->queued--;
     work->next = NULL;
     work->state = WORK_IDLE;
 }
 
-/* The work item is idle before it runs: run() may post it again or free it. */
-struct work *lane_take(struct lane *lane, uint32_t nth)
+static bool has_turn(const struct lane *lane, const struct lane_group *group)
 {
-    struct work *before = NULL;
-    struct work *work = lane->head;
+    return group->head && group->running < lane->group_most;
+}
 
-    for (; work && nth > 0; nth--) {
+uint32_t lane_choices(const struct lane *lane)
+{
+    uint32_t choices = 0;
+
+    if (lane->groups == 1)
+        return lane->queued;
+    for (uint32_t i = 0; i < lane->groups; i++)
+        choices += has_turn(lane, &lane->group[i]);
+    return choices;
+}
+
+/* The groups that have a turn, in the order of their turns. */
+static uint32_t choose_group(const struct lane *lane, uint32_t nth)
+{
+    for (uint32_t i = 1; i <= lane->groups; i++) {
+        uint32_t at = (lane->last_group + i) % lane->groups;
+
+        if (has_turn(lane, &lane->group[at]) && nth-- == 0)
+            return at;
+    }
+    return lane->groups;
+}
+
+/* The work item is idle before it runs: run() may post it again or free it. */
+struct work *lane_take(struct lane *lane, uint32_t nth, uint32_t *ret_group)
+{
+    uint32_t at = lane->groups == 1 ? 0 : choose_group(lane, nth);
+    uint32_t steps = lane->groups == 1 ? nth : 0;
+    struct work *before = NULL;
+    struct work *work =
+        !lane->queued || at == lane->groups ? NULL : lane->group[at].head;
+
+    for (; work && steps > 0; steps--) {
         before = work;
         work = work->next;
     }
-    if (work)
-        unlink_after(lane, before, work);
+    if (!work)
+        return NULL;
+    unlink_after(lane, before, work);
+    lane->last_group = at;
+    lane->group[at].running++;
+    *ret_group = at;
     return work;
+}
+
+void lane_ran(struct lane *lane, uint32_t group)
+{
+    assert(lane->group[group].running > 0);
+    lane->group[group].running--;
 }
 
 bool work_withdraw(struct work *work)
 {
     struct work *before = NULL;
+    struct work *head;
 
     if (work->state == WORK_IDLE)
         return false;
@@ -132,8 +185,9 @@ bool work_withdraw(struct work *work)
     }
     /* The list has no way back, so a cancel searches.  Cancels of queued work items are
      * rare, posts are not. */
-    if (work->lane->head != work)
-        for (before = work->lane->head; before->next != work;)
+    head = group_of(work->lane, work)->head;
+    if (head != work)
+        for (before = head; before->next != work;)
             before = before->next;
     unlink_after(work->lane, before, work);
     return true;
@@ -179,6 +233,13 @@ det_status lane_new(struct executor *exec, const char *name, uint32_t width,
                     struct lane **ret_lane, struct err *err)
 {
     return exec->ops->lane_new(exec, name, width, ret_lane, err);
+}
+
+void lane_take_turns(struct lane *lane, uint32_t most)
+{
+    assert(!lane->queued);
+    lane->groups = LANE_GROUPS;
+    lane->group_most = MAX(most, 1u);
 }
 
 /* A work item without a function is noticed at its post, not later on some thread. */

@@ -7,6 +7,11 @@
  * touches; a wider lane (the workers) runs up to `width` at once.  An item may have a
  * due time.
  *
+ * A lane may take turns (lane_take_turns()).  Then the items are sorted into groups by
+ * their `turn`, for example the user for whom they run, and the groups go round: an item
+ * waits for one item of each other group at most, however many these have queued, and one
+ * group cannot occupy the whole width.
+ *
  *   executor_threads_new()  the real one: a named thread for each unit of width, and
  *                           one thread for due times.
  *   executor_single_new()   the twin: everything on the caller's thread, in an order
@@ -40,6 +45,7 @@ struct work {
     struct lane *lane;      /* where it is queued or due */
     int64_t due_us;         /* on the monotonic clock */
     struct tree_node timed; /* its place among the due times */
+    uint32_t turn;          /* its group, in a lane that takes turns; see there */
     enum work_state state;  /* guarded by the executor's lock */
 };
 
@@ -64,6 +70,11 @@ void executor_free(struct executor *exec);
  * executor_free(). */
 det_status lane_new(struct executor *exec, const char *name, uint32_t width,
                     struct lane **ret_lane, struct err *err);
+/* Before the first post.  From now on groups of items take turns, and at most `most` items
+ * of one group run at once.  There are LANE_GROUPS groups, chosen by `turn` modulo their
+ * number: callers hash.  An item keeps its turn while it is queued or runs. */
+enum { LANE_GROUPS = 64 };
+void lane_take_turns(struct lane *lane, uint32_t most);
 /* Does nothing when the item is queued already; a timed one runs now instead. */
 void lane_post(struct lane *lane, struct work *work);
 /* Moves the due time when the item is timed already; does nothing when it is queued.

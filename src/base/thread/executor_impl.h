@@ -34,11 +34,21 @@ struct executor {
     struct lane *lanes;
 };
 
+/* The items of one group, oldest first. */
+struct lane_group {
+    struct work *head;
+    struct work *tail;
+    uint32_t running;
+};
+
+/* A lane that does not take turns has one group, the first. */
 struct lane {
     struct executor *exec;
     struct lane *next; /* of the same executor */
-    struct work *head; /* the queue, oldest first */
-    struct work *tail;
+    struct lane_group group[LANE_GROUPS];
+    uint32_t groups;     /* in use: 1 or LANE_GROUPS */
+    uint32_t group_most; /* items of a group that run at once */
+    uint32_t last_group; /* whose turn it was */
     uint32_t queued;
     uint32_t width;
     char name[LANE_NAME];
@@ -65,8 +75,13 @@ void lane_link(
 bool lane_queue(struct lane *lane, struct work *work);
 /* Sets or moves the due time; false when the work item is queued already. */
 bool lane_queue_at(struct lane *lane, struct work *work, int64_t due_us);
-/* Takes task number `nth` (0: the oldest) out of the queue and makes it idle. */
-struct work *lane_take(struct lane *lane, uint32_t nth);
+/* How many items could be next, whichever thread is free: those in the queue; with turns,
+ * the first ones of the groups that are not at their limit. */
+uint32_t lane_choices(const struct lane *lane);
+/* Takes choice number `nth` (0: whose turn it is) out of the queue and makes it idle; NULL:
+ * there is none.  *ret_group is for lane_ran(), after its run(). */
+struct work *lane_take(struct lane *lane, uint32_t nth, uint32_t *ret_group);
+void lane_ran(struct lane *lane, uint32_t group);
 /* Takes the work item out of the queue or tree it waits in; false when it does not
  * wait. */
 bool work_withdraw(struct work *work);

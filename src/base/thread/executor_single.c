@@ -39,7 +39,7 @@ static struct single_lane *lane_of(struct lane *lane)
 /* A lane that waits below on the stack is as busy as a thread that waits. */
 static bool is_ready(struct lane *lane)
 {
-    return lane->head && lane_of(lane)->running < lane->width;
+    return lane_choices(lane) && lane_of(lane)->running < lane->width;
 }
 
 /* NULL: no lane has a work item that may run.  Counts first and then draws once: the
@@ -64,13 +64,15 @@ static struct lane *choose_lane(struct single *single)
 static void run_one(struct single *single, struct lane *lane)
 {
     uint32_t width_left = lane->width - lane_of(lane)->running;
-    uint64_t nth = rng64_below(&single->rng, MIN(width_left, lane->queued));
-    struct work *work = lane_take(lane, (uint32_t)nth);
+    uint64_t nth = rng64_below(&single->rng, MIN(width_left, lane_choices(lane)));
+    uint32_t group = 0;
+    struct work *work = lane_take(lane, (uint32_t)nth, &group);
 
     /* run() may free the work item, but not the lane. */
     lane_of(lane)->running++;
     work->run(work);
     lane_of(lane)->running--;
+    lane_ran(lane, group);
 }
 
 /* In the order of due times: work items of one lane start in that order. */

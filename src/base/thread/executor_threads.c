@@ -121,16 +121,22 @@ static void wait_until(struct threads *threads, pthread_cond_t *cond, int64_t du
     pthread_cond_timedwait(cond, &threads->mutex, &until);
 }
 
-/* Waits for the next work item of the lane; NULL when the executor or the lane
- * stops. */
-static struct work *next_work(struct threads *threads, struct threads_lane *lane)
+/* No group: nothing ran yet. */
+enum { NO_GROUP = LANE_GROUPS };
+
+/* Ends the item that ran (*group) and waits for the next one of the lane; NULL when the
+ * executor or the lane stops. */
+static struct work *next_work(struct threads *threads, struct threads_lane *lane,
+                              uint32_t *group)
 {
     struct work *work = NULL;
 
     pthread_mutex_lock(&threads->mutex);
+    if (*group != NO_GROUP)
+        lane_ran(&lane->lane, *group);
     /* Checked before the queue: once we stop, no further work item starts. */
     while (!threads->is_stopping && !lane->is_stopping) {
-        work = lane_take(&lane->lane, 0);
+        work = lane_take(&lane->lane, 0, group);
         if (work)
             break;
         lane->sleepers++;
@@ -144,9 +150,10 @@ static void *lane_main(void *arg)
 {
     struct threads_lane *lane = arg;
     struct threads *threads = threads_of(lane->lane.exec);
+    uint32_t group = NO_GROUP;
     struct work *work;
 
-    while ((work = next_work(threads, lane)) != NULL)
+    while ((work = next_work(threads, lane, &group)) != NULL)
         work->run(work);
     return NULL;
 }

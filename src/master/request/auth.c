@@ -16,6 +16,7 @@
 #include "data/text.h"
 #include "master/request/access.h"
 #include "master/request/caller_cache.h"
+#include "master/request/client_address.h"
 #include "master/request/request.h"
 #include "master/request/token.h"
 #include "store/people/caller.h"
@@ -412,6 +413,46 @@ bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x
 
     return text &&
            (same_text(text, auth->agent_token) || token_read(auth->key, text, &token));
+}
+
+bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x)
+{
+    const char *text = bearer(net_request_header(x, "Authorization"));
+    struct token token;
+
+    return text &&
+           (same_text(text, auth->agent_token) ||
+            (token_read(auth->key, text, &token) && token.kind == TOKEN_SUPERVISOR));
+}
+
+/* The key is secret, so nobody can choose to share somebody else's turn. */
+static uint32_t hash_turn(const struct auth *auth, const void *bytes, size_t len)
+{
+    unsigned char hash[crypto_shorthash_BYTES];
+    uint32_t turn;
+
+    static_assert(sizeof(auth->key) >= crypto_shorthash_KEYBYTES);
+    crypto_shorthash(hash, bytes, len, auth->key);
+    memcpy(&turn, hash, sizeof(turn));
+    return turn;
+}
+
+uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
+                   struct arena *mem)
+{
+    const struct auth *auth = master->auth;
+    const char *text = find_token(auth, x, mem);
+    char address[NET_ADDRESS_TEXT];
+    struct caller caller;
+    struct token token;
+
+    if (text &&
+        caller_cache_find(auth->callers, text, master_now_us(master), mem, &caller))
+        return hash_turn(auth, &caller.user_id, sizeof(caller.user_id));
+    if (text && token_read(auth->key, text, &token))
+        return hash_turn(auth, text, strlen(text));
+    client_address(master, x, address);
+    return hash_turn(auth, address, strlen(address));
 }
 
 static bool has_agent_token(struct request *req)

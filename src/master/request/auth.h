@@ -29,6 +29,7 @@
 struct arena;
 struct auth;
 struct io;
+struct master;
 struct net_exchange;
 struct request;
 
@@ -44,6 +45,12 @@ det_status auth_check(struct request *req);
 /* Whether the headers hold a token that this master issued.  It may have expired since,
  * which only the store knows.  Does not block. */
 bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x);
+/* Whether an agent or a supervisor calls, by its token alone.  Does not block. */
+bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x);
+/* Whose turn a call takes (lane_take_turns()): that of its user if the cache holds the caller,
+ * else of its token, else of its address.  Does not block. */
+uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
+                   struct arena *mem);
 /* Whether the cache holds the caller.  If so, fills req->caller; auth_check() then needs
  * no query. */
 bool auth_find_cached(struct request *req);

@@ -22,7 +22,7 @@ enum {
     TASK_BODY = 16 << 20,
     SMALL_BODY = 4 << 20,
     QUICK_BODY = 16 << 10,
-    OPEN_BODY = 64 << 10, /* of anonymous callers */
+    OPEN_BODY = NET_SMALL_BODY, /* of anonymous callers */
     ROUTE_MEMORY = 64 << 10,
     ANSWER_LEAST = 200, /* bytes; most answers fit */
 };
@@ -117,25 +117,26 @@ static det_status find_route(struct request *req)
 }
 
 /* For most requests, which are small, the length alone decides. */
-size_t dispatch_body_limit(void *arg, const struct net_exchange *x)
+struct net_limit dispatch_body_limit(void *arg, const struct net_exchange *x)
 {
+    const struct net_limit small = {OPEN_BODY, 0};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(ROUTE_MEMORY);
-    struct master *master = arg;
+    const struct master *master = arg;
     const char *length = net_request_header(x, "Content-Length");
     struct route_match match;
     enum route_method method;
     int64_t bytes;
 
     if (length && parse_i64(length, &bytes) && bytes >= 0 && bytes <= OPEN_BODY)
-        return OPEN_BODY;
+        return small;
     if (!atomic_load(&master->is_ready) ||
         !to_route_method(net_request_method(x), &method) ||
         route_find(method, net_request_path(x), &mem, &match, NULL) ||
         match.route->who == ROUTE_OPEN || !auth_has_signed_token(master->auth, x))
-        return OPEN_BODY;
-    if (match.route->id == ROUTE_ID_proxy)
-        return NET_BODY_LATER;
-    return body_limit(match.route);
+        return small;
+    return (struct net_limit){
+        match.route->id == ROUTE_ID_proxy ? NET_BODY_LATER : body_limit(match.route),
+        auth_turn(master, x, &mem)};
 }
 
 /* After authentication: an anonymous caller learns nothing about the body. */
@@ -145,6 +146,9 @@ static det_status check_problem(struct request *req)
 
     if (st == DET_TOO_LARGE && body_limit(req->route) < SIZE_MAX)
         return err_set(req->err, st, "the body is larger than this call takes");
+    if (st == DET_BUSY)
+        return err_set(req->err, st,
+                       "other large requests are being handled; try again in a while");
     if (st == DET_TOO_LARGE)
         return err_set(req->err, st, "the request is larger than this master accepts");
     return st ? err_default(req->err, st) : DET_OK;
@@ -191,6 +195,22 @@ static void run_first_handler(struct work *work)
     request_run_handler(req, handle_request);
 }
 
+/* Where the request waits, and behind whom: the calls of users take turns, so nobody keeps
+ * the others out, however much is sent.  Signs of life have threads of their own, which only
+ * agents and supervisors reach. */
+static void choose_lane(struct request *req)
+{
+    const struct master *master = req->master;
+    enum route_lane lane = req->route ? req->route->lane : ROUTE_LANE_WORKER;
+
+    req->home = master->workers;
+    if (lane == ROUTE_LANE_HEAVY)
+        req->home = master->heavy;
+    else if (lane == ROUTE_LANE_LIFE && auth_is_of_platform(master->auth, req->x))
+        req->home = master->life;
+    req->task.turn = auth_turn(master, req->x, &req->mem);
+}
+
 /* A small report of a cached caller needs no disk before it reaches the writer's queue, so
  * the thread that received it also decodes it: two thread switches would cost more than the
  * decoding.  That thread must never wait for the disk, so this needs an idle reader; opening
@@ -204,9 +224,9 @@ static bool is_quick(struct request *req)
 
     (void)net_request_body(req->x, &len);
     req->err = &ignored;
-    may_be = len <= QUICK_BODY && net_request_method(req->x) == NET_POST &&
-             !executor_is_single(req->master->exec) && !find_route(req) &&
-             req->route->lane == ROUTE_LANE_QUICK && auth_find_cached(req);
+    may_be = !find_route(req) && req->route->lane == ROUTE_LANE_QUICK &&
+             len <= QUICK_BODY && !executor_is_single(req->master->exec) &&
+             auth_find_cached(req);
     req->err = NULL;
     if (may_be)
         req->db = store_reader_take_idle(req->master->store);
@@ -231,6 +251,7 @@ void dispatch_request(void *arg, struct net_exchange *x)
     bool is_ready = atomic_load(&master->is_ready);
     struct request *req = is_ready ? mem_new(struct request) : NULL;
     struct buf out = BUF_INIT;
+    bool is_now;
 
     /* Room for a short answer comes first, so a committed change can be confirmed. */
     if (!req || !buf_room(&out, ANSWER_LEAST)) {
@@ -248,8 +269,10 @@ void dispatch_request(void *arg, struct net_exchange *x)
     req->http_status = 200;
     req->task = (struct work)WORK_INIT(run_first_handler);
     net_set_user(x, req);
-    if (is_quick(req))
+    is_now = is_quick(req);
+    choose_lane(req);
+    if (is_now)
         run_first_handler(&req->task);
     else
-        lane_post(master->workers, &req->task);
+        lane_post(req->home, &req->task);
 }

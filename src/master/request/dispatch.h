@@ -7,15 +7,13 @@
 #ifndef MASTER_REQUEST_DISPATCH_H
 #define MASTER_REQUEST_DISPATCH_H
 
-#include <stddef.h>
-
-struct net_exchange;
+#include "net/net.h"
 
 /* Both are called by the network; `master` is a struct master. */
 
 /* How large the body that follows these headers may be.  A caller without a token of this
  * master cannot make it hold more than a few kilobytes. */
-size_t dispatch_body_limit(void *master, const struct net_exchange *x);
+struct net_limit dispatch_body_limit(void *master, const struct net_exchange *x);
 void dispatch_request(void *master, struct net_exchange *x);
 
 #endif

@@ -27,6 +27,9 @@ enum {
     ANSWER_PAUSE_US = 50000,
 };
 
+/* Of a reply with DET_BUSY. */
+#define RETRY_LATER "Retry-After: 2"
+
 void request_free(struct request *req)
 {
     struct master *master = req->master;
@@ -69,7 +72,8 @@ static void finish_reply(struct request *req, det_status status, const char *tex
         buf_clear(&req->out);
         error_body_write(&req->out, status, advise(req, status, text));
         type = "application/json";
-        req->header[0] = NULL;
+        req->header[0] = status == DET_BUSY ? RETRY_LATER : NULL;
+        req->header[1] = NULL;
     } else if (!req->out.len && !req->content_type) {
         buf_puts(&req->out, "{}");
     }
@@ -140,8 +144,7 @@ static bool try_again(struct request *req, det_status status, handler_fn *handle
     req->mem.has_failed = false;
     req->headers = 0;
     req->header[0] = NULL;
-    lane_post_at(req->master->workers, &req->task,
-                 request_mono_us(req) + ANSWER_PAUSE_US);
+    lane_post_at(req->home, &req->task, request_mono_us(req) + ANSWER_PAUSE_US);
     return true;
 }
 
@@ -191,7 +194,7 @@ static void continue_request(struct request *req, det_status status, const char 
     if (status || !req->then)
         send_reply(req, status, text);
     else
-        lane_post(req->master->workers, &req->task);
+        lane_post(req->home, &req->task);
 }
 
 /* Writes of tasks do not change anybody's rights; writes of users may. */
@@ -237,8 +240,8 @@ static void wake_parked(struct waiter *waiter)
 {
     struct request *req = CONTAINER_OF(waiter, struct request, waiter);
 
-    if (lane_cancel(req->master->workers, &req->task))
-        lane_post(req->master->workers, &req->task);
+    if (lane_cancel(req->home, &req->task))
+        lane_post(req->home, &req->task);
 }
 
 static void client_gone(struct net_exchange *x)
@@ -259,9 +262,9 @@ static void set_deadline(struct waiter *waiter)
 
     net_on_gone(req->x, client_gone);
     if (req->is_gone)
-        lane_post(req->master->workers, &req->task);
+        lane_post(req->home, &req->task);
     else
-        lane_post_at(req->master->workers, &req->task, req->wait_until_us);
+        lane_post_at(req->home, &req->task, req->wait_until_us);
 }
 
 static void park_request(struct request *req)
@@ -277,14 +280,14 @@ static void park_request(struct request *req)
     req->waiter.wake = wake_parked;
     req->waiter.parked = set_deadline;
     if (!waits_park(master->waits, req->wait_key, &req->waiter, req->wait_mark))
-        lane_post(master->workers, &req->task);
+        lane_post(req->home, &req->task);
 }
 
 static void hand_on_request(struct request *req)
 {
-    struct lane *lane = req->stream_lane ? req->stream_lane : req->master->workers;
+    struct lane *lane = req->stream_lane ? req->stream_lane : req->home;
     const struct net_stream stream = {lane, request_stream_next, request_stream_done,
-                                      req, req->header};
+                                      req,  req->header,         req->task.turn};
 
     switch (req->next) {
     case NEXT_REPLY:

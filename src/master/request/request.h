@@ -82,6 +82,7 @@ struct request {
     enum request_next next; /* the step after the handler has returned */
     handler_fn *then;
     struct work task;
+    struct lane *home;       /* where its handlers run */
     struct lane *lane;       /* MOVE */
     struct request_job *job; /* WRITE */
     struct heart_item *item; /* EVENT, EVENTS */
@@ -99,7 +100,7 @@ struct request {
     struct net_relay *relay;  /* RELAY */
     struct net_leash leash;   /* of it */
     _Atomic int holders;      /* RELAY: the network, and who watches the session */
-    struct lane *stream_lane; /* NULL: the workers; see request_stream_on() */
+    struct lane *stream_lane; /* NULL: its home; see request_stream_on() */
     void *state;              /* the handler's own, in `mem` */
     /* Called on the writer lane after each commit of a request_write() job.  Must be
      * short.  May be NULL. */

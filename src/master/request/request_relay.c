@@ -35,7 +35,7 @@ static bool set_timer(struct request *req)
     lock_take(&req->leash.lock);
     is_over = req->is_gone;
     if (!is_over)
-        lane_post_at(req->master->workers, &req->task, request_mono_us(req) + LOOK_US);
+        lane_post_at(req->home, &req->task, request_mono_us(req) + LOOK_US);
     lock_give(&req->leash.lock);
     return !is_over;
 }
@@ -61,7 +61,7 @@ static void relay_done(void *arg)
 
     lock_take(&req->leash.lock);
     req->is_gone = true;
-    was_set = lane_cancel(req->master->workers, &req->task);
+    was_set = lane_cancel(req->home, &req->task);
     lock_give(&req->leash.lock);
     drop_request(req, was_set ? 2 : 1);
 }
@@ -83,7 +83,8 @@ det_status request_relay(struct request *req, struct net_relay *to)
     if (st)
         return st;
     assert(req->next == NEXT_REPLY);
-    to->lane = req->master->workers;
+    to->lane = req->home;
+    to->turn = req->task.turn;
     to->leash = &req->leash;
     to->done = relay_done;
     to->arg = req;

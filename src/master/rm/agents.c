@@ -357,7 +357,7 @@ static void check_silence(struct work *work)
             note_silent(agents, link);
     }
     lock_give(&agents->lock);
-    lane_post_at(agents->master->workers, &agents->check, now_us + CHECK_EVERY_US);
+    lane_post_at(agents->master->life, &agents->check, now_us + CHECK_EVERY_US);
 }
 
 static det_status load_stored_agents(struct agents *agents, struct err *err)
@@ -410,7 +410,7 @@ det_status agents_new(struct master *master, struct agents **ret_agents,
 
 void agents_watch(struct agents *agents)
 {
-    lane_post_at(agents->master->workers, &agents->check,
+    lane_post_at(agents->master->life, &agents->check,
                  master_mono_us(agents->master) + CHECK_EVERY_US);
 }
 

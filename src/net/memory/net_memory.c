@@ -187,7 +187,7 @@ void memory_request_arrives(struct work *task)
     x->phase = OPEN;
     if ((server->max_body_bytes && x->base.body.len > server->max_body_bytes) ||
         (server->body_limit &&
-         x->base.body.len > server->body_limit(server->arg, &x->base))) {
+         x->base.body.len > server->body_limit(server->arg, &x->base).bytes)) {
         x->base.problem = DET_TOO_LARGE;
         buf_done(&x->base.body);
     }

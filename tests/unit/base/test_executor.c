@@ -177,6 +177,102 @@ ON_BOTH(a_wide_lane_runs_every_task_once)
     mem_free(counters);
 }
 
+/* A task that waits for a gate, and one that opens it. */
+struct door {
+    struct work task;
+    struct gate *gate;
+    atomic_int *entered;
+    struct gate *all_entered;
+};
+
+static void wait_at_door(struct work *task)
+{
+    struct door *door = CONTAINER_OF(task, struct door, task);
+
+    CHECK(gate_wait(door->gate, 0));
+    if (door->entered && atomic_fetch_sub(door->entered, 1) == 1)
+        gate_open(door->all_entered);
+}
+
+static void open_door(struct work *task)
+{
+    gate_open(CONTAINER_OF(task, struct door, task)->gate);
+}
+
+ON_BOTH(groups_of_a_lane_take_turns)
+{
+    static const uint32_t turns[] = {1, 1, 1, 1, 1, 1, 2, 3};
+    static const int order[] = {0, 6, 7, 1, 2, 3, 4, 5};
+    struct notes notes = {.last = 8, .gate = new_gate(exec)};
+    struct lane *lane = new_lane(exec, "workers", 1);
+    struct noter *noters = new_noters(&notes, 8);
+    struct door first = {WORK_INIT(wait_at_door), new_gate(exec), NULL, NULL};
+
+    lane_take_turns(lane, 1);
+    first.task.turn = LANE_GROUPS - 1;
+    lane_post(lane, &first.task); /* nothing else runs until all are queued */
+    for (int i = 0; i < 8; i++) {
+        noters[i].task.turn = turns[i];
+        lane_post(lane, &noters[i].task);
+    }
+    gate_open(first.gate);
+    CHECK(gate_wait(notes.gate, 0));
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(notes.number[i], order[i]);
+    gate_free(first.gate);
+    gate_free(notes.gate);
+    mem_free(noters);
+}
+
+/* Without the limit the first group would occupy all three threads for ever. */
+ON_BOTH(a_group_does_not_occupy_a_whole_lane)
+{
+    struct gate *gate = new_gate(exec);
+    struct gate *all_entered = new_gate(exec);
+    struct lane *lane = new_lane(exec, "workers", 3);
+    atomic_int entered = 5;
+    struct door waiting[5];
+    struct door opening = {WORK_INIT(open_door), gate, NULL, NULL};
+
+    lane_take_turns(lane, 2);
+    for (int i = 0; i < 5; i++) {
+        waiting[i] =
+            (struct door){WORK_INIT(wait_at_door), gate, &entered, all_entered};
+        waiting[i].task.turn = 1;
+        lane_post(lane, &waiting[i].task);
+    }
+    opening.task.turn = 2;
+    /* later, when the others could have occupied the lane */
+    lane_post_at(lane, &opening.task, clock_mono_us(executor_clock(exec)) + 1000);
+    CHECK(gate_wait(all_entered, 0));
+    gate_free(gate);
+    gate_free(all_entered);
+}
+
+ON_BOTH(a_queued_task_of_a_group_can_be_cancelled)
+{
+    struct notes notes = {.last = 3, .gate = new_gate(exec)};
+    struct lane *lane = new_lane(exec, "workers", 1);
+    struct noter *noters = new_noters(&notes, 4);
+    struct door first = {WORK_INIT(wait_at_door), new_gate(exec), NULL, NULL};
+
+    lane_take_turns(lane, 1);
+    lane_post(lane, &first.task);
+    for (int i = 0; i < 4; i++) {
+        noters[i].task.turn = 9 + (i == 3 ? LANE_GROUPS : 0); /* the same group */
+        lane_post(lane, &noters[i].task);
+    }
+    CHECK(lane_cancel(lane, &noters[2].task));
+    gate_open(first.gate);
+    CHECK(gate_wait(notes.gate, 0));
+    CHECK_EQ(notes.number[0], 0);
+    CHECK_EQ(notes.number[1], 1);
+    CHECK_EQ(notes.number[2], 3);
+    gate_free(first.gate);
+    gate_free(notes.gate);
+    mem_free(noters);
+}
+
 ON_BOTH(due_tasks_run_in_the_order_of_their_due_times)
 {
     static const int64_t after_us[] = {3000, 1000, 5000, 1000, 2000};

@@ -100,15 +100,16 @@ static inline void hand_on(void *arg, struct net_exchange *x)
     net_relay(x, &to);
 }
 
-static inline size_t later(void *arg, const struct net_exchange *x)
+static inline struct net_limit later(void *arg, const struct net_exchange *x)
 {
     const char *length = net_request_header(x, "Content-Length");
 
     (void)arg;
-    return net_request_header(x, "Transfer-Encoding") ||
-                   (length && strtoull(length, NULL, 10) > 1000)
-               ? NET_BODY_LATER
-               : 1000;
+    return (struct net_limit){net_request_header(x, "Transfer-Encoding") ||
+                                      (length && strtoull(length, NULL, 10) > 1000)
+                                  ? NET_BODY_LATER
+                                  : 1000,
+                              0};
 }
 
 static inline void place_open_for(struct place *place, uint32_t most)

@@ -92,6 +92,95 @@ TEST(ipv6_works_with_and_without_brackets)
     world_done_all(&w);
 }
 
+/* ---- memory that bodies hold ------------------------------------------------------ */
+
+enum { HELD_ALL = 300000, HELD_ONE = 200000 };
+
+static struct net_limit limit_by_turn(void *arg, const struct net_exchange *x)
+{
+    const char *turn = net_request_header(x, "X-Turn");
+
+    (void)arg;
+    return (struct net_limit){SIZE_MAX, turn ? (uint32_t)*turn : 0};
+}
+
+/* /hold waits for the test; others say how many bytes arrived, or why none did. */
+static void hold_or_tell(void *arg, struct net_exchange *x)
+{
+    struct world *w = arg;
+    char text[64];
+    size_t len;
+
+    if (!strcmp(net_request_path(x), "/hold")) {
+        w->held[0] = x;
+        gate_open(w->has_held);
+        return;
+    }
+    (void)net_request_body(x, &len);
+    snprintf(text, sizeof(text), "%s %zu", det_status_name(net_request_problem(x)),
+             len);
+    answer_text(x, text);
+}
+
+static void post_bytes(int fd, const char *path, char turn, size_t len)
+{
+    char *bytes = calloc(1, len + 1);
+    char head[200];
+
+    memset(bytes, 'x', len);
+    snprintf(head, sizeof(head),
+             "POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Turn: %c\r\n"
+             "Content-Length: %zu\r\n\r\n",
+             path, turn, len);
+    raw_send(fd, head);
+    raw_send(fd, bytes);
+    free(bytes);
+}
+
+static void check_post(const struct world *w, char turn, size_t len, const char *want)
+{
+    int fd = raw_open(net_server_port(w->server));
+    struct buf reply = BUF_INIT;
+
+    post_bytes(fd, "/tell", turn, len);
+    raw_read_all(fd, &reply);
+    CHECK_HAS(reply.data, want);
+    buf_done(&reply);
+    close(fd);
+}
+
+TEST(bodies_hold_bounded_memory_and_nobody_holds_all_of_it)
+{
+    struct net_server_config config = {.host = "127.0.0.1",
+                                       .max_held_bytes = HELD_ALL,
+                                       .max_held_of_one = HELD_ONE,
+                                       .body_limit = limit_by_turn,
+                                       .handler = hold_or_tell,
+                                       .threads = 1};
+    struct buf reply = BUF_INIT;
+    struct world w;
+    int fd;
+
+    world_init(&w, IS_MEMORY);
+    config.arg = &w;
+    net_server_free(w.server);
+    CHECK_OK(net_serve(w.net, &config, &w.server, &test_err));
+    fd = raw_open(net_server_port(w.server));
+    post_bytes(fd, "/hold", 'a', HELD_ONE);
+    CHECK(gate_wait(w.has_held, 0));
+
+    check_post(&w, 'a', 70000, "BUSY 0");
+    check_post(&w, 'a', NET_SMALL_BODY, "OK 65536"); /* small ones always fit */
+    check_post(&w, 'b', HELD_ALL - HELD_ONE, "OK 100000");
+    check_post(&w, 'b', HELD_ALL - HELD_ONE + 1, "BUSY 0");
+    answer_text(w.held[0], "held");
+    raw_read_all(fd, &reply); /* its body is freed by now */
+    check_post(&w, 'a', HELD_ONE, "OK 200000");
+    buf_done(&reply);
+    close(fd);
+    world_done_all(&w);
+}
+
 /* ---- suspended connections ------------------------------------------------------- */
 
 TEST(a_client_that_leaves_while_it_waits_is_noticed)

@@ -246,7 +246,7 @@ static det_status end_chunk(struct request *req)
     if (act->unmanaged_count)
         return request_write(req, write_ends, act_next);
     act->done = act->end;
-    return request_move(req, req->master->workers, act_next);
+    return request_move(req, req->home, act_next);
 }
 
 static det_status after_events(struct request *req)

@@ -145,7 +145,7 @@ static det_status next_page(struct request *req)
     if (st)
         return st;
     move_cursor(req, rows, count);
-    return request_move(req, req->master->workers, next_page);
+    return request_move(req, req->home, next_page);
 }
 
 det_status api_get_trial_profile(struct request *req)
