@@ -564,7 +564,8 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
     if (agent->mem.has_failed || !agent->boot_id)
         return err_default(err, DET_NOMEM);
     status = isolation_find(
-        config->tree, &(struct isolation_keys){config->data_dir, config->token_file},
+        config->tree,
+        &(struct isolation_keys){config->io, config->data_dir, config->token_file},
         &agent->mem, &agent->isolation, err);
     if (!status)
         status = slots_detect(config->slots, &agent->mem, &agent->facts.slots, err);

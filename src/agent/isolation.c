@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/isolation.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/privileged.h"
 #include "agent/task/spec.h"
+#include "base/io/io.h"
 #include "base/log.h"
 #include "base/memory/arena.h"
 #include "data/json/json.h"
@@ -83,43 +82,37 @@ static void find_control_group(struct isolation *isolation, struct arena *mem)
 
 enum { HIDDEN_MOST = 3 };
 
-/* It may not exist yet: the supervisor looks again, for each task. */
-static void hide(const char *path, struct arena *mem, struct field_strs *list)
+/* It may not exist yet, or be a link: the supervisor looks, for each task. */
+static void hide(const char *path, struct field_strs *list)
 {
-    char real[PATH_MAX];
-    const char *copy =
-        path ? arena_strdup(mem, realpath(path, real) ? real : path) : NULL;
-
-    for (size_t i = 0; copy && i < list->count; i++)
-        if (path_under(copy, list->at[i]))
-            copy = NULL;
-    if (copy && *copy == '/')
-        list->at[list->count++] = copy;
+    for (size_t i = 0; path && i < list->count; i++)
+        if (path_under(path, list->at[i]))
+            path = NULL;
+    if (path && *path == '/')
+        list->at[list->count++] = path;
 }
 
 /* Where this user's sessions are, or will be: a directory that appears later would be seen by
  * tasks that run already. */
-static const char *place_of_sessions(struct arena *mem)
+static const char *place_of_sessions(struct io *io, struct arena *mem)
 {
     const char *home = getenv("HOME");
-    const char *above = home ? arena_printf(mem, "%s/.config", home) : NULL;
-    const char *dir = above ? arena_printf(mem, "%s/determined", above) : NULL;
+    const char *dir = home ? arena_printf(mem, "%s/.config/determined", home) : NULL;
 
-    if (dir && geteuid() != 0) {
-        (void)mkdir(above, 0755);
-        (void)mkdir(dir, 0700);
-    }
+    if (dir && geteuid() != 0)
+        (void)io_mkdir(io, dir, true, NULL);
     return dir;
 }
 
 /* The whole directory of a master's token, which also has the master's key and database. */
-static const char *place_of_token(const char *file, struct arena *mem)
+static const char *place_of_token(struct io *io, const char *file, struct arena *mem)
 {
     const char *slash = file ? strrchr(file, '/') : NULL;
     const char *dir = slash ? arena_strndup(mem, file, (size_t)(slash - file)) : NULL;
     const char *key = dir ? arena_printf(mem, "%s/secret.key", dir) : NULL;
+    struct io_stat stat;
 
-    return key && access(key, F_OK) == 0 ? dir : file;
+    return key && io_stat(io, key, &stat, NULL) == DET_OK ? dir : file;
 }
 
 /* A task that has the user of its agent could read what belongs to that user: with these it
@@ -131,9 +124,9 @@ static det_status find_hidden(const struct isolation_keys *keys, struct arena *m
 
     if (!list.at)
         return err_default(err, DET_NOMEM);
-    hide(place_of_token(keys->token_file, mem), mem, &list);
-    hide(keys->data_dir, mem, &list);
-    hide(place_of_sessions(mem), mem, &list);
+    hide(place_of_token(keys->io, arena_strdup(mem, keys->token_file), mem), &list);
+    hide(arena_strdup(mem, keys->data_dir), &list);
+    hide(place_of_sessions(keys->io, mem), &list);
     *ret_hidden = list;
     return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
 }

@@ -21,6 +21,7 @@
 #include "model/field.h"
 
 struct arena;
+struct io;
 struct json;
 
 struct isolation {
@@ -38,6 +39,7 @@ struct isolation {
 /* Where keys are: the agent's data directory, and the file with the agents' token (NULL:
  * none). */
 struct isolation_keys {
+    struct io *io;
     const char *data_dir;
     const char *token_file;
 };

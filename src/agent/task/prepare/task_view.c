@@ -191,6 +191,14 @@ static det_status keep_needed(struct plan *plan, int number)
     return st;
 }
 
+static bool is_covered(const struct plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->covers.count; i++)
+        if (path_under(path, plan->covers.at[i].path))
+            return true;
+    return false;
+}
+
 /* The keys of the agent's user, from a task that has the same user.  A private /tmp covers
  * what is below it and was not kept. */
 static det_status plan_covers(struct plan *plan)
@@ -205,7 +213,7 @@ static det_status plan_covers(struct plan *plan)
     for (size_t i = 0; i < hidden->count && !st; i++) {
         struct privileged_cover cover = {.path = real_path(plan, hidden->at[i])};
 
-        if (!cover.path || is_lost(plan, cover.path))
+        if (!cover.path || is_lost(plan, cover.path) || is_covered(plan, cover.path))
             continue;
         cover.is_file = !is_directory(cover.path);
         if (!vec_push(&plan->covers, cover))
