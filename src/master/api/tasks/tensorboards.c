@@ -221,7 +221,11 @@ static det_status list_rows(struct request *req, struct job_view **ret_rows,
     struct workspace_view workspace;
     det_status st = DET_OK;
 
+    /* one that the caller may not see does not exist */
     if (in->workspace_id)
+        st = access_check_as(req, ROUTE_ID_get_workspace, ROUTE_OBJECT_workspace,
+                             in->workspace_id);
+    if (!st && in->workspace_id)
         st = store_workspace_get(req->db, in->workspace_id, 0, &req->mem, &workspace,
                                  req->err);
     if (!st)
