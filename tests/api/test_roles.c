@@ -134,6 +134,21 @@ TEST(bad_assignments_are_refused_and_change_nothing)
 
 /* ---- mode rbac ------------------------------------------------------------------------- */
 
+TEST(a_filter_does_not_tell_whether_a_hidden_workspace_exists)
+{
+    static const struct step steps[] = {
+        POST("hidden", "/api/v1/workspaces", "{'name': 'w'}", 200, "workspace.id=2",
+             ADMIN),
+        GET("there", "/api/v1/tensorboards?workspaceId=2", 404,
+            "error.error=workspace '2' not found, please check your permissions."),
+        GET("not there", "/api/v1/tensorboards?workspaceId=9", 404,
+            "error.error=workspace '9' not found, please check your permissions."),
+        END_STEPS};
+    BED(bed, rbac);
+
+    bed_play(bed, steps);
+}
+
 TEST(a_workspace_administrator_gives_roles_there_but_no_more_than_it_has)
 {
     static const struct step steps[] = {
