@@ -121,16 +121,25 @@ static bool is_person(const struct caller *caller)
     return caller->session_id != 0;
 }
 
-static bool may_basic(enum route_who who, const struct caller *caller,
+/* An access token shows what is its user's, but does not change the account: otherwise
+ * whoever found one could set a password and stay when the token has ended. */
+static bool is_self(const struct route *row, const struct caller *caller,
+                    const struct rights_object *object)
+{
+    return is_owner(caller, object) && (row->method == ROUTE_GET || is_person(caller));
+}
+
+static bool may_basic(const struct route *row, const struct caller *caller,
                       const struct rights_object *object)
 {
-    switch (who) {
+    switch (row->who) {
     case ROUTE_OPEN:
     case ROUTE_USER:
         return true;
     case ROUTE_PERSON:
         return is_person(caller);
     case ROUTE_SELF:
+        return caller->is_admin || is_self(row, caller, object);
     case ROUTE_OWNER:
         return caller->is_admin || is_owner(caller, object);
     case ROUTE_ADMIN:
@@ -214,15 +223,18 @@ static enum permission permission_to_see(const struct rights_object *object)
     return PERMISSION_NONE;
 }
 
-static bool may_rbac(enum route_who who, enum permission permission,
-                     const struct caller *caller, const struct rights_object *object)
+static bool may_rbac(const struct route *row, const struct caller *caller,
+                     const struct rights_object *object)
 {
+    enum permission permission = row->permission;
+    enum route_who who = row->who;
+
     if (who == ROUTE_SUPERVISOR || who == ROUTE_STAND_IN || who == ROUTE_CLOSING ||
         who == ROUTE_AGENT)
         return false;
     if (who == ROUTE_PERSON && !is_person(caller))
         return false;
-    if (who == ROUTE_SELF && is_owner(caller, object))
+    if (who == ROUTE_SELF && is_self(row, caller, object))
         return true;
     if (permission == PERMISSION_NONE) /* a row for users has one, or is for all */
         return who == ROUTE_OPEN || who == ROUTE_USER || who == ROUTE_PERSON;
@@ -238,8 +250,7 @@ static enum rights_answer decide_user(const struct route *row,
 
     if (!may_run(row, caller))
         return RIGHTS_FORBIDDEN;
-    if (caller->grants ? may_rbac(row->who, row->permission, caller, object)
-                       : may_basic(row->who, caller, object))
+    if (caller->grants ? may_rbac(row, caller, object) : may_basic(row, caller, object))
         return RIGHTS_ALLOWED;
     if (caller->grants && see != PERMISSION_NONE &&
         !grants_allow(caller->grants, see, object->workspace_id))
@@ -400,11 +411,10 @@ const char *rights_reason(const struct route *row, const struct caller *caller)
     if (!may_run(row, caller))
         return "the user who started this run is not the owner of its code, so its "
                "token may only read";
-    switch (row->who) {
-    case ROUTE_PERSON:
+    if (row->who == ROUTE_PERSON || (row->who == ROUTE_SELF && !is_person(caller)))
         return "only a person's own session may do this, not an access token or a "
-               "task; "
-               "sign in with 'det user login'";
+               "task; sign in with 'det user login'";
+    switch (row->who) {
     case ROUTE_SUPERVISOR:
     case ROUTE_STAND_IN:
     case ROUTE_CLOSING:
@@ -415,6 +425,7 @@ const char *rights_reason(const struct route *row, const struct caller *caller)
                "master's data directory";
     case ROUTE_OPEN:
     case ROUTE_USER:
+    case ROUTE_PERSON:
         break;
     case ROUTE_SELF:
     case ROUTE_ADMIN:

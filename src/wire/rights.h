@@ -7,7 +7,8 @@
  *               USER        every user
  *               PERSON      a user with a session: no access token, and no task, because what
  *                           they start here would outlive them
- *               SELF        the user in the path, or an administrator
+ *               SELF        the user in the path (for changes in a session, not by an access
+ *                           token), or an administrator
  *               OWNER       the owner of the object, or an administrator
  *               ADMIN       an administrator
  *               SUPERVISOR  the supervisor of the allocation in the path
