@@ -352,10 +352,12 @@ static det_status open_store(struct master *master, struct err *err)
 static det_status open_server(struct master *master, uint16_t port, struct err *err)
 {
     /* Half a year: a browser that was here once comes back by https:// only. */
-    static const char *const plain[] = {"X-Content-Type-Options: nosniff", NULL};
-    static const char *const strict[] = {"X-Content-Type-Options: nosniff",
-                                         "Strict-Transport-Security: max-age=15768000",
-                                         NULL};
+    static const char *const plain[] = {"X-Content-Type-Options: nosniff",
+                                        "Cross-Origin-Opener-Policy: same-origin",
+                                        NULL};
+    static const char *const strict[] = {
+        "X-Content-Type-Options: nosniff", "Cross-Origin-Opener-Policy: same-origin",
+        "Strict-Transport-Security: max-age=15768000", NULL};
     struct net_server_config config = {
         .host = master->host,
         .cert_file = master->cert_file,

@@ -204,12 +204,13 @@ typedef void net_relay_refuse_fn(void *arg, struct net_exchange *x, det_status s
 struct net_relay {
     const char *address; /* numeric; names are not looked up */
     uint16_t port;
-    const char *target;         /* path and query to ask for there */
-    const char *const *headers; /* "Name: value" lines; ends with NULL */
-    bool may_switch;            /* the client asked for a WebSocket */
-    struct lane *lane;          /* where pieces of the reply are made */
-    uint32_t turn;              /* in a lane that takes turns */
-    struct net_leash *leash;    /* NULL: none */
+    const char *target;               /* path and query to ask for there */
+    const char *const *headers;       /* "Name: value" lines; ends with NULL */
+    const char *const *reply_headers; /* likewise, added to the reply; NULL: none */
+    bool may_switch;                  /* the client asked for a WebSocket */
+    struct lane *lane;                /* where pieces of the reply are made */
+    uint32_t turn;                    /* in a lane that takes turns */
+    struct net_leash *leash;          /* NULL: none */
     net_relay_header_fn *header;
     net_relay_refuse_fn *refuse;
     net_done_fn *done;

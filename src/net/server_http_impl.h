@@ -119,6 +119,9 @@ det_status http_server_reload(struct net_server *server, struct err *err);
 /* Adds the header lines that every answer has; returns false if out of memory. */
 bool http_add_common(const struct http_server *server, struct MHD_Response *response,
                      const char *content_type, const char *const *headers);
+/* Adds these lines; returns false if out of memory. */
+bool http_add_headers(const struct http_server *server, struct MHD_Response *response,
+                      const char *const *headers);
 bool http_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 void http_on_gone(struct net_exchange *x, net_gone_fn *fn);
 void http_answer(struct net_exchange *x, const struct net_answer_with *answer);

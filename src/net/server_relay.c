@@ -146,7 +146,8 @@ static bool add_reply_headers(struct http_relay *relay, struct MHD_Response *res
     CLEANUP(buf_done) struct buf named = BUF_INIT;
     char *line = relay->base.head.data;
 
-    if (relay->server->mhd.add_response_header(response, "Via", NET_VIA) != MHD_YES)
+    if (relay->server->mhd.add_response_header(response, "Via", NET_VIA) != MHD_YES ||
+        !http_add_headers(relay->server, response, relay->to.reply_headers))
         return false;
     collect_connection_names(line, &named);
     while (*line && !named.status) { /* reply.c made sure that each has a colon */

@@ -26,8 +26,8 @@ static bool add_header(const struct http_server *server, struct MHD_Response *re
                                            text.data + header.name_len + 1) == MHD_YES;
 }
 
-static bool add_headers(const struct http_server *server, struct MHD_Response *response,
-                        const char *const *headers)
+bool http_add_headers(const struct http_server *server, struct MHD_Response *response,
+                      const char *const *headers)
 {
     for (const char *const *line = headers; line && *line; line++)
         if (!add_header(server, response, *line))
@@ -43,8 +43,8 @@ bool http_add_common(const struct http_server *server, struct MHD_Response *resp
     if (content_type &&
         mhd->add_response_header(response, "Content-Type", content_type) != MHD_YES)
         return false;
-    if (!add_headers(server, response, headers) ||
-        !add_headers(server, response, server->headers))
+    if (!http_add_headers(server, response, headers) ||
+        !http_add_headers(server, response, server->headers))
         return false;
     return !server->mark[0] ||
            mhd->add_response_header(response, NET_MARK, server->mark) == MHD_YES;

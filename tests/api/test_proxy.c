@@ -238,6 +238,47 @@ TEST(a_program_is_reached_and_never_sees_who_asks)
     stage_close(&stage);
 }
 
+/* Its owner controls what is on a program's pages, and they have the master's origin. */
+TEST(pages_of_a_program_stay_below_its_path)
+{
+    static const char *const out_of_reach[] = {
+        "/api/v1/me",          "//evil.example/", "https://evil.example/",
+        "/proxy/other/x",      "../../api/v1/me", "/proxy/%s/../../api/v1/me",
+        "/proxy/%s/%2E./x",    "javascript:x",    "\\\\evil.example",
+        "/proxy/%s\\..\\..\\x"};
+    struct buf answer = BUF_INIT;
+    BED(bed, NULL);
+    struct stage stage;
+
+    stage_open(&stage, bed);
+    ask(&stage, "GET", "/away", "X-Location: page?a=b:c\r\n", &answer);
+    CHECK_HAS(answer.data, "HTTP/1.1 302");
+    CHECK_HAS(answer.data, "Location: page?a=b:c\r\n");
+    CHECK_HAS(answer.data,
+              arena_printf(&bed->mem,
+                           "Content-Security-Policy: default-src localhost/proxy/%s/ ",
+                           stage.id));
+    CHECK_NULL(strstr(answer.data, "Cross-Origin-Opener-Policy"));
+    for (size_t i = 0; i < ARRAY_LEN(out_of_reach); i++) {
+        const char *id = strstr(out_of_reach[i], "%s");
+        const char *to =
+            id ? arena_printf(&bed->mem, "%.*s%s%s", (int)(id - out_of_reach[i]),
+                              out_of_reach[i], stage.id, id + 2)
+               : out_of_reach[i];
+
+        buf_clear(&answer);
+        ask(&stage, "GET", "/away", arena_printf(&bed->mem, "X-Location: %s\r\n", to),
+            &answer);
+        CHECK_HAS(answer.data, "HTTP/1.1 302");
+        CHECK_NULL(strstr(answer.data, "Location:"));
+    }
+    buf_clear(&answer);
+    ask(&stage, "GET", "", "", &answer); /* an answer of the master itself */
+    CHECK_HAS(answer.data, "Cross-Origin-Opener-Policy: same-origin");
+    buf_done(&answer);
+    stage_close(&stage);
+}
+
 /* Requests that the program could parse differently than the master. */
 TEST(what_could_be_read_in_two_ways_does_not_reach_a_program)
 {

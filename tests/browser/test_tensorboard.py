@@ -27,6 +27,23 @@ class TensorBoard(BrowserTest):
         expect(board.get_by_text("training/loss").first).to_be_visible(timeout=START_MS)
         expect(page.get_by_role("row").filter(has_text=f"experiment {experiment}")).to_contain_text("RUNNING")
         self.assertIn("/proxy/", board.url)
+        # a script on its page reaches its own program and nothing else of the master
+        self.assertEqual("200", board.evaluate("""async () => String((await fetch("data/environment")).status)"""))
+        self.allow(r"Content Security Policy|violates|favicon.ico")
+        for path in ("/api/v1/me", "/det/"):
+            self.assertEqual("refused", board.evaluate("""async (path) => {
+                try { return String((await fetch(path)).status); } catch (error) { return "refused"; }
+            }""", path))
+        self.assertEqual("out of reach", board.evaluate("""async () => {
+            const other = window.open("/api/v1/me");
+            for (let i = 0; other && !other.closed && i < 100; i++) {
+                await new Promise((done) => setTimeout(done, 100));
+                try {
+                    if (other.document.URL !== "about:blank") return other.document.body.textContent;
+                } catch (error) { break; }
+            }
+            return "out of reach";
+        }"""))
         board.get_by_text("training/loss").first.hover()
         self.shot(board, "tensorboard")
         # the running TensorBoard is opened again

@@ -13,6 +13,7 @@
  *   /wrong    something that is not HTTP
  *   /events   a first event; the next when upstream.go is opened
  *   /empty    204
+ *   /away     302, to the address in the request's header X-Location
  *   /socket   switches protocols and echoes what comes, until its end
  *   /slowly   the same, but the rest of its head comes when upstream.go is opened
  *   /refuse   does not switch: 403
@@ -139,6 +140,18 @@ static inline void upstream_chunks(int fd)
     upstream_say(fd, "0\r\n\r\n");
 }
 
+static inline void upstream_away(int fd, const char *request)
+{
+    const char *to = strstr(request, "X-Location: ") + 12;
+    char answer[512];
+
+    snprintf(answer, sizeof(answer),
+             "HTTP/1.1 302 Found\r\nLocation: %.*s\r\nContent-Length: 0\r\n"
+             "Cross-Origin-Opener-Policy: same-origin\r\n\r\n",
+             (int)strcspn(to, "\r"), to);
+    upstream_say(fd, answer);
+}
+
 static inline void upstream_wait(struct upstream *up)
 {
     pthread_mutex_lock(&up->lock);
@@ -215,6 +228,8 @@ static inline void upstream_answer(struct upstream *up, int fd, struct buf *in,
         upstream_events(up, fd);
     else if (UPSTREAM_IS("/empty"))
         upstream_say(fd, "HTTP/1.1 204 Nothing\r\n\r\n");
+    else if (UPSTREAM_IS("/away"))
+        upstream_away(fd, in->data);
     else if (UPSTREAM_IS("/socket") || UPSTREAM_IS("/slowly"))
         upstream_socket(up, fd, in, head);
     else if (UPSTREAM_IS("/refuse"))

@@ -12,9 +12,16 @@
  *              headers that apply to the whole host are dropped.
  *
  * The path is not changed: programs serve below /proxy/<task>/.  Their pages have the
- * master's own origin, so a script on them could call the API as the person who reads them.
- * Therefore only TensorBoards may register, not any job.  This prevents accidents; it does
- * not stop the owner of a TensorBoard, who controls its environment. */
+ * master's own origin, and their owner controls what is on them.  So that a script there
+ * cannot call the API as the person who reads the page:
+ *
+ *   - a policy (CSP) lets the page load, fetch, frame and send forms below its own path only;
+ *   - a redirect leads there too, because a policy ignores the path after a redirect;
+ *   - all answers of the master itself have Cross-Origin-Opener-Policy, and the program's have
+ *     none, so a window that the page opens on the master is out of its reach.  Browsers obey
+ *     this over TLS and on loopback.
+ *
+ * Only TensorBoards may register, not any job. */
 #include "master/api/tasks/proxy.h"
 
 #include <ctype.h>
@@ -259,6 +266,8 @@ static bool is_passed_down(const char *name)
     static const char *const dropped[] = {
         "Clear-Site-Data",
         "Service-Worker-Allowed",
+        "Cross-Origin-Opener-Policy",
+        "Cross-Origin-Opener-Policy-Report-Only",
         "Strict-Transport-Security",
         "Public-Key-Pins",
         "Alt-Svc",
@@ -291,9 +300,8 @@ static bool write_cookie(const char *service, const char *cookie, struct buf *ou
     return true;
 }
 
-/* Replaces the program's own address by ours. */
-static void write_location(const struct net_relay *to, const char *value,
-                           struct buf *out)
+/* Without the program's own address, if it has it. */
+static const char *location_path(const struct net_relay *to, const char *value)
 {
     const char *rest = strncmp(value, "http://", 7) ? NULL : value + 7;
     size_t len = strlen(to->address);
@@ -302,9 +310,23 @@ static void write_location(const struct net_relay *to, const char *value,
     snprintf(port, sizeof(port), ":%u", to->port);
     if (rest && !strncmp(rest, to->address, len) &&
         !strncmp(rest + len, port, strlen(port)) && rest[len + strlen(port)] == '/')
-        buf_puts(out, rest + len + strlen(port));
-    else
-        buf_puts(out, value);
+        return rest + len + strlen(port);
+    return value;
+}
+
+/* Whether a browser stays below /proxy/<service>/: an absolute path there, or a relative one
+ * from there, and no way up however it is written. */
+static bool is_below(const char *service, const char *path)
+{
+    size_t len = strlen(service);
+
+    if (strstr(path, "..") || strcasestr(path, "%2e") || strchr(path, '\\') ||
+        !has_no_controls(path))
+        return false;
+    if (*path != '/')
+        return path[strcspn(path, ":/?#")] != ':';
+    return !strncmp(path, "/proxy/", 7) && !strncmp(path + 7, service, len) &&
+           path[7 + len] == '/';
 }
 
 static bool header_down(void *arg, const char *name, const char *value, struct buf *out)
@@ -315,11 +337,41 @@ static bool header_down(void *arg, const char *name, const char *value, struct b
         return false;
     if (!strcasecmp(name, "Set-Cookie"))
         return write_cookie(req->arg[0], value, out);
-    if (!strcasecmp(name, "Location"))
-        write_location(req->relay, value, out);
-    else
-        buf_puts(out, value);
+    if (!strcasecmp(name, "Location")) {
+        value = location_path(req->relay, value);
+        if (!is_below(req->arg[0], value))
+            return false;
+    }
+    buf_puts(out, value);
     return true;
+}
+
+/* A host that a policy can name; an IPv6 address it cannot. */
+static bool is_policy_host(const char *host)
+{
+    return *host && !host[strspn(host, "abcdefghijklmnopqrstuvwxyz"
+                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:")];
+}
+
+/* Pages of programs contain scripts in the page, made at run time, and in blobs. */
+static det_status headers_of_reply(struct request *req, const char *const **ret_headers)
+{
+    const char **lines = arena_array(&req->mem, const char *, 2);
+    const char *host = net_request_header(req->x, "Host");
+    const char *self = host && is_policy_host(host)
+                           ? arena_printf(&req->mem, "%s/proxy/%s/", host, req->arg[0])
+                           : "'self'";
+
+    if (!lines || !self)
+        return DET_NOMEM;
+    lines[0] = arena_printf(&req->mem,
+                            "Content-Security-Policy: default-src %s data: blob: "
+                            "'unsafe-inline' 'unsafe-eval'; base-uri %s; "
+                            "form-action %s; frame-ancestors %s; object-src 'none'",
+                            self, self, self, self);
+    lines[1] = NULL;
+    *ret_headers = lines;
+    return lines[0] ? DET_OK : DET_NOMEM;
 }
 
 /* ---- the call -------------------------------------------------------------------- */
@@ -353,6 +405,8 @@ static det_status relay_request(struct request *req, const struct proxy_row *row
     to->header = header_down;
     to->refuse = answer_unreachable;
     st = headers_up(req, &to->headers);
+    if (!st)
+        st = headers_of_reply(req, &to->reply_headers);
     if (st)
         return st;
     *allocation_id = row->allocation_id;
