@@ -25,14 +25,6 @@ const struct rights_field_rule rights_field_rules[] = {
 const int rights_field_rule_count =
     (int)(sizeof(rights_field_rules) / sizeof(rights_field_rules[0]));
 
-const enum route_id rights_for_people[] = {
-    ROUTE_ID_set_password, ROUTE_ID_patch_user,    ROUTE_ID_patch_users,
-    ROUTE_ID_create_user,  ROUTE_ID_create_token,  ROUTE_ID_create_group,
-    ROUTE_ID_update_group, ROUTE_ID_assign_groups, ROUTE_ID_add_role_assignments,
-};
-const int rights_for_people_count =
-    (int)(sizeof(rights_for_people) / sizeof(rights_for_people[0]));
-
 /* ---- callers that are not users ---------------------------------------------------- */
 
 bool rights_is_for_supervisor(const struct route *row)
@@ -90,11 +82,19 @@ bool rights_is_own(const struct caller *caller, const struct rights_object *obje
 
 /* ---- users ---------------------------------------------------------------------- */
 
+/* Calls and fields that give somebody access for longer than a run lasts. */
 static bool is_for_people(const struct route *row)
 {
-    for (int i = 0; i < rights_for_people_count; i++)
-        if (rights_for_people[i] == row->id)
-            return true;
+    static const enum permission lasting[] = {
+        PERMISSION_ADMINISTRATE_USER,  PERMISSION_UPDATE_GROUP,
+        PERMISSION_ASSIGN_ROLES,       PERMISSION_CREATE_TOKEN,
+        PERMISSION_CREATE_OTHER_TOKEN, PERMISSION_UPDATE_TOKEN,
+        PERMISSION_ADMINISTRATE_TOKEN, PERMISSION_SET_WORKSPACE_AGENT_USER_GROUP,
+    };
+
+    for (size_t i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
+        if (row->permission == lasting[i])
+            return row->method != ROUTE_GET;
     return false;
 }
 

@@ -29,8 +29,9 @@
  * allows is refused.  In mode basic every user may look at everything; in mode rbac an object
  * that the caller may not see does not exist for the caller (DET_NOT_FOUND).
  *
- * A few fields of a body need more than their row does: rights_field_rules.  A few rows are
- * not for a run's DET_USER_TOKEN, although its user may call them: rights_for_people. */
+ * A few fields of a body need more than their row does: rights_field_rules.  What
+ * changes accounts, groups, roles and tokens, or the Unix user of a workspace, is not for a
+ * run's DET_USER_TOKEN, although its user may call it: nobody keeps access after the run. */
 #ifndef WIRE_RIGHTS_H
 #define WIRE_RIGHTS_H
 
@@ -129,10 +130,5 @@ struct rights_field_rule {
 };
 extern const struct rights_field_rule rights_field_rules[];
 extern const int rights_field_rule_count;
-
-/* Calls that give somebody access for longer than a run: a run's DET_USER_TOKEN does not make
- * them. */
-extern const enum route_id rights_for_people[];
-extern const int rights_for_people_count;
 
 #endif

@@ -56,16 +56,31 @@ TEST(the_rights_on_own_tokens_have_their_own_names)
 
 TEST(a_token_of_a_run_gives_nobody_lasting_access)
 {
+    static const enum route_id lasting[] = {
+        ROUTE_ID_set_password,  ROUTE_ID_patch_user,           ROUTE_ID_patch_users,
+        ROUTE_ID_create_user,   ROUTE_ID_create_token,         ROUTE_ID_patch_token,
+        ROUTE_ID_create_group,  ROUTE_ID_update_group,         ROUTE_ID_delete_group,
+        ROUTE_ID_assign_groups, ROUTE_ID_add_role_assignments,
+    };
     struct caller run = {
         .kind = CALLER_USER, .user_id = 7, .is_admin = true, .run_of = 1};
     const struct rights_object self = {.kind = ROUTE_OBJECT_user, .owner_id = 7};
     const struct rights_object own = {.kind = ROUTE_OBJECT_experiment, .owner_id = 7};
 
-    for (int i = 0; i < rights_for_people_count; i++) {
-        const struct route *row = &routes[rights_for_people[i]];
+    for (size_t i = 0; i < ARRAY_LEN(lasting); i++) {
+        const struct route *row = &routes[lasting[i]];
 
         CHECK_EQ(rights_admit(row, &run), RIGHTS_FORBIDDEN);
         CHECK_EQ(rights_decide(row, &run, &self), RIGHTS_FORBIDDEN);
+    }
+    for (int i = 0; i < rights_field_rule_count; i++) {
+        struct route row = routes[rights_field_rules[i].route];
+
+        if (strcmp(rights_field_rules[i].field, "agentUserGroup"))
+            continue;
+        row.who = rights_field_rules[i].who;
+        row.permission = rights_field_rules[i].permission;
+        CHECK_EQ(rights_decide(&row, &run, &self), RIGHTS_FORBIDDEN);
     }
     CHECK_EQ(rights_decide(&routes[ROUTE_ID_kill_experiment], &run, &own),
              RIGHTS_ALLOWED);
