@@ -7,10 +7,12 @@
  *                        |                  |                        |
  *                   answer now         actions, answer <--- commit --+
  *
- * Lanes: `workers` run handlers; only `heart` touches the core; `writer` (the store's)
- * commits; `login` checks passwords, one at a time; `janitor` does background work; `files`
- * reads downloads; `signin` asks identity providers and directories.  Handlers never wait: a longer step continues in another function when
- * it is done (request.h).
+ * Lanes: `worker` and `heavy` (configurations and files) run handlers, and users take turns
+ * there; `life` runs those by which agents and supervisors prove that they live, so that no
+ * load makes them look dead; only `heart` touches the core; `writer` (the store's) commits;
+ * `login` checks passwords, one at a time; `janitor` does background work; `files` reads
+ * downloads; `signin` asks identity providers and directories.  Handlers never wait: a longer
+ * step continues in another function when it is done (request.h).
  *
  * The master uses the outside world only through its io, exec and net.  The simulation runs
  * the same code on their twins. */
