@@ -394,8 +394,8 @@ static det_status make_lanes(struct master *master, struct err *err)
         {"worker", &master->workers, WORKERS, WORKERS_OF_ONE},
         {"life", &master->life, 1, 1},
         {"heavy", &master->heavy, HEAVY_WORKERS, HEAVY_WORKERS},
-        {"login", &master->logins, 1, 0},
-        {"slow-login", &master->slow_logins, 1, 0},
+        {"login", &master->logins, 1, 1},
+        {"slow-login", &master->slow_logins, 1, 1},
         {"janitor", &master->chores, 1, 0},
         {"files", &master->files, FILE_READERS, 0},
     };

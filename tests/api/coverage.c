@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory/arena.h"
 #include "base/compiler.h"
+#include "base/memory/arena.h"
 #include "wire/route.h"
 
 static const char program_prefix[] = "test_api_";

@@ -198,7 +198,8 @@ struct share agent_start(struct agent *agent)
         json_i64(json_at(share.spec, "environment.DET_EXPERIMENT_ID"), -1);
     share.trial = json_i64(json_at(share.spec, "environment.DET_TRIAL_ID"), -1);
     share.run = json_i64(json_at(share.spec, "environment.DET_TRIAL_RUN_ID"), -1);
-    CHECK(share.task && share.owner && share.supervisor && share.task_id && share.container);
+    CHECK(share.task && share.owner && share.supervisor && share.task_id &&
+          share.container);
     share_speak(&share);
     return share;
 }

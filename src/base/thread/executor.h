@@ -72,7 +72,7 @@ det_status lane_new(struct executor *exec, const char *name, uint32_t width,
                     struct lane **ret_lane, struct err *err);
 /* Before the first post.  From now on groups of items take turns, and at most `most` items
  * of one group run at once.  There are LANE_GROUPS groups, chosen by `turn` modulo their
- * number: callers hash.  An item keeps its turn while it is queued or runs. */
+ * number: callers hash.  An item keeps its turn while it is queued. */
 enum { LANE_GROUPS = 64 };
 void lane_take_turns(struct lane *lane, uint32_t most);
 /* Does nothing when the item is queued already; a timed one runs now instead. */

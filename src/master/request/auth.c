@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/io/io.h"
+#include "base/memory/allowance.h"
 #include "base/memory/mem.h"
 #include "base/rng.h"
 #include "data/base64.h"
@@ -33,13 +34,14 @@ enum {
     COOKIE_DIGITS = 8,
     COOKIE_NAME = 16,
     COOKIE_TEXT = 256,
-    LOGINS_WAITING = 64, /* at most: a check takes a tenth of a second */
+    LOGINS_WAITING = 1024,
+    LOGINS_OF_ONE = 256, /* address */
 };
 
 struct auth {
     unsigned char key[crypto_auth_KEYBYTES];
     char agent_token[AGENT_TOKEN_LEN + 1];
-    _Atomic int logins_waiting;
+    struct allowance logins; /* that wait, by address */
     struct caller_cache *callers;
     char cookie[COOKIE_NAME];
 };
@@ -143,6 +145,8 @@ det_status auth_new(struct io *io, const char *data_dir, struct auth **ret_auth,
         auth_free(auth);
         return st;
     }
+    auth->logins.most = LOGINS_WAITING;
+    auth->logins.group_most = LOGINS_OF_ONE;
     *ret_auth = auth;
     return DET_OK;
 }
@@ -692,20 +696,29 @@ det_status auth_check(struct request *req)
 
 /* ---- logins --------------------------------------------------------------------- */
 
-det_status auth_login_begin(struct auth *auth, struct err *err)
+uint32_t auth_turn_of_address(const struct request *req)
 {
-    if (atomic_fetch_add(&auth->logins_waiting, 1) < LOGINS_WAITING)
+    char address[NET_ADDRESS_TEXT];
+
+    client_address(req->master, req->x, address);
+    return hash_turn(req->master->auth, address, strlen(address));
+}
+
+uint32_t auth_turn_of_name(const struct request *req, const char *name)
+{
+    return auth_turn_of_address(req) ^ hash_turn(req->master->auth, name, strlen(name));
+}
+
+det_status auth_login_begin(struct auth *auth, uint32_t turn, struct err *err)
+{
+    if (allowance_take(&auth->logins, turn, 1))
         return DET_OK;
-    atomic_fetch_sub(&auth->logins_waiting, 1);
     return err_set(err, DET_BUSY, "too many logins at once; try again");
 }
 
-void auth_login_end(struct auth *auth)
+void auth_login_end(struct auth *auth, uint32_t turn)
 {
-    int before = atomic_fetch_sub(&auth->logins_waiting, 1);
-
-    assert(before > 0);
-    (void)before;
+    allowance_give(&auth->logins, turn, 1);
 }
 
 /* The socket of a proxy tells who runs the proxy, not who calls. */

@@ -88,9 +88,14 @@ bool auth_is_cookie(const char *pair);
 const char *auth_token(const struct auth *auth, enum token_kind kind, int64_t id,
                        const char *nonce, struct arena *mem);
 
-/* Counts the logins that wait for the lane that checks passwords.  DET_BUSY: too many. */
-det_status auth_login_begin(struct auth *auth, struct err *err);
-void auth_login_end(struct auth *auth);
+/* Counts the logins that wait for the lane that checks passwords, by the turn of their
+ * address.  DET_BUSY: too many, in all or from this address. */
+det_status auth_login_begin(struct auth *auth, uint32_t turn, struct err *err);
+void auth_login_end(struct auth *auth, uint32_t turn);
+/* The turn of an address, and that of a name there: a login waits for one of each other
+ * name, however many those have sent. */
+uint32_t auth_turn_of_address(const struct request *req);
+uint32_t auth_turn_of_name(const struct request *req, const char *name);
 /* Whether the caller sits at this machine as the user that runs the master, or as root. */
 bool auth_peer_is_owner(const struct net_exchange *x);
 

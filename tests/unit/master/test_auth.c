@@ -124,14 +124,18 @@ TEST(the_number_of_waiting_logins_is_limited)
 
     place_open(&place);
     CHECK_OK(auth_new(io_system(), place.dir, &auth, &test_err));
-    while (waiting < 1000 && !auth_login_begin(auth, &err))
+    while (waiting < 10000 && !auth_login_begin(auth, 1, &err))
         waiting++;
-    CHECK_EQ(waiting, 64);
-    CHECK_EQ(auth_login_begin(auth, &err), DET_BUSY);
+    CHECK_EQ(waiting, 256);
+    CHECK_EQ(auth_login_begin(auth, 1, &err), DET_BUSY);
     CHECK_HAS(err.text, "try again");
-    auth_login_end(auth);
-    CHECK_OK(auth_login_begin(auth, &test_err));
-    CHECK_EQ(auth_login_begin(auth, NULL), DET_BUSY);
+    auth_login_end(auth, 1);
+    CHECK_OK(auth_login_begin(auth, 1, &test_err));
+    CHECK_EQ(auth_login_begin(auth, 1, NULL), DET_BUSY);
+    /* other addresses are not affected, up to the sum of all */
+    while (waiting < 10000 && !auth_login_begin(auth, 2 + (uint32_t)waiting % 60, &err))
+        waiting++;
+    CHECK_EQ(waiting, 1024);
     auth_free(auth);
     place_close(&place);
 }

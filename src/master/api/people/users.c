@@ -152,7 +152,7 @@ static det_status check_login(struct request *req)
     det_status st =
         password_check(login->is_known ? &login->user : NULL, login->hash, req->err);
 
-    auth_login_end(req->master->auth);
+    auth_login_end(req->master->auth, auth_turn_of_address(req));
     if (st)
         return st;
     if (!login->user.is_active)
@@ -259,12 +259,13 @@ det_status api_login(struct request *req)
         return reply_later(req, login->decision.wait_us);
     if (signin_password_applies(req, body, st ? NULL : &login->user))
         return signin_password_begin(req, body, directory_ended, login);
-    st = auth_login_begin(req->master->auth, req->err);
+    st = auth_login_begin(req->master->auth, auth_turn_of_address(req), req->err);
     if (st) {
         count_login(req, login, st);
         return st;
     }
     req->state = login;
+    req->task.turn = auth_turn_of_name(req, body->username);
     return request_move(req,
                         login->decision.verdict == LOGIN_SLOW ? req->master->slow_logins
                                                               : req->master->logins,
