@@ -398,7 +398,8 @@ static const char *reason_rbac(const struct route *row)
            "role that allows it; on your own machine use 'det -u admin ...'";
 }
 
-const char *rights_reason(const struct route *row, const struct caller *caller)
+/* Of callers that are not persons; NULL: the row decides. */
+static const char *reason_of_kind(const struct route *row, const struct caller *caller)
 {
     if (caller->kind == CALLER_TASK || caller->kind == CALLER_SUPERVISOR)
         return row->task == ROUTE_TASK_NO && !rights_is_for_supervisor(row)
@@ -411,6 +412,15 @@ const char *rights_reason(const struct route *row, const struct caller *caller)
     if (!may_run(row, caller))
         return "the user who started this run is not the owner of its code, so its "
                "token may only read";
+    return NULL;
+}
+
+const char *rights_reason(const struct route *row, const struct caller *caller)
+{
+    const char *reason = reason_of_kind(row, caller);
+
+    if (reason)
+        return reason;
     if (row->who == ROUTE_PERSON || (row->who == ROUTE_SELF && !is_person(caller)))
         return "only a person's own session may do this, not an access token or a "
                "task; sign in with 'det user login'";
