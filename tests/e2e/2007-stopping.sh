@@ -82,3 +82,4 @@ ok 'and started again' det e list
 until_true sh -c "det e logs $ID | grep -q 'saved at last'"
 ok 'the task had the time to save' sh -c "det e logs $ID | grep 'saved at last'"
 ok 'it is killed in the end' det e kill "$ID"
+soon 'and is over' is_state CANCELED "$ID"

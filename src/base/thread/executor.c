@@ -144,6 +144,13 @@ static uint32_t choose_group(const struct lane *lane, uint32_t nth)
     return lane->groups;
 }
 
+void lane_set_turns(struct lane *lane, uint32_t most)
+{
+    assert(!lane->queued);
+    lane->groups = LANE_GROUPS;
+    lane->group_most = MAX(most, 1u);
+}
+
 /* The work item is idle before it runs: run() may post it again or free it. */
 struct work *lane_take(struct lane *lane, uint32_t nth, uint32_t *ret_group)
 {
@@ -237,9 +244,7 @@ det_status lane_new(struct executor *exec, const char *name, uint32_t width,
 
 void lane_take_turns(struct lane *lane, uint32_t most)
 {
-    assert(!lane->queued);
-    lane->groups = LANE_GROUPS;
-    lane->group_most = MAX(most, 1u);
+    lane->exec->ops->take_turns(lane, most);
 }
 
 /* A work item without a function is noticed at its post, not later on some thread. */

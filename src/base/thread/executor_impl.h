@@ -17,6 +17,7 @@ struct executor_ops {
     void (*free)(struct executor *exec);
     det_status (*lane_new)(struct executor *exec, const char *name, uint32_t width,
                            struct lane **ret_lane, struct err *err);
+    void (*take_turns)(struct lane *lane, uint32_t most);
     void (*post)(struct lane *lane, struct work *work);
     void (*post_at)(struct lane *lane, struct work *work, int64_t due_us);
     bool (*cancel)(struct lane *lane, struct work *work);
@@ -71,6 +72,8 @@ void lane_link(
     struct lane
         *lane); /* adds it to its executor, which then frees it in executor_free() */
 
+/* See lane_take_turns(). */
+void lane_set_turns(struct lane *lane, uint32_t most);
 /* Queues the work item; false when it is queued already. */
 bool lane_queue(struct lane *lane, struct work *work);
 /* Sets or moves the due time; false when the work item is queued already. */

@@ -204,6 +204,7 @@ static void single_free(struct executor *exec)
 const struct executor_ops executor_single_ops = {
     .free = single_free,
     .lane_new = single_lane_new,
+    .take_turns = lane_set_turns,
     .post = single_post,
     .post_at = single_post_at,
     .cancel = single_cancel,

@@ -195,6 +195,16 @@ static void *timer_main(void *arg)
 
 /* ---- tasks ---- */
 
+/* Its threads look at the lane already. */
+static void threads_take_turns(struct lane *lane, uint32_t most)
+{
+    struct threads *threads = threads_of(lane->exec);
+
+    pthread_mutex_lock(&threads->mutex);
+    lane_set_turns(lane, most);
+    pthread_mutex_unlock(&threads->mutex);
+}
+
 static void threads_post(struct lane *lane, struct work *work)
 {
     struct threads *threads = threads_of(lane->exec);
@@ -369,6 +379,7 @@ static void threads_free(struct executor *exec)
 static const struct executor_ops threads_ops = {
     .free = threads_free,
     .lane_new = threads_lane_new,
+    .take_turns = threads_take_turns,
     .post = threads_post,
     .post_at = threads_post_at,
     .cancel = threads_cancel,

@@ -223,9 +223,10 @@ static void open_drain(struct world *w, bool on_lane)
         ring_drain_start(w->drain);
 }
 
-static void world_init(struct world *w, uint64_t seed)
+/* `numbers_most` as in ring_drain.h; 0: the default. */
+static void world_init_with(struct world *w, uint64_t seed, uint32_t numbers_most)
 {
-    *w = (struct world){.trainer = WORK_INIT(train)};
+    *w = (struct world){.trainer = WORK_INIT(train), .numbers_most = numbers_most};
     log_setup(LOG_ERROR, -1);
     clock_manual_init(&w->clock, 1000);
     CHECK_OK(executor_single_new(&w->clock, seed, &w->exec, &test_err));
@@ -239,6 +240,11 @@ static void world_init(struct world *w, uint64_t seed)
     CHECK_OK(io_mkdir(w->io, "/t", true, &test_err));
     open_ring(w);
     open_drain(w, true);
+}
+
+static void world_init(struct world *w, uint64_t seed)
+{
+    world_init_with(w, seed, 0);
 }
 
 static void world_done(struct world *w)
@@ -652,10 +658,7 @@ TEST(a_large_loss_is_said_in_several_batches)
 {
     struct world w;
 
-    world_init(&w, 9);
-    ring_drain_free(w.drain);
-    w.numbers_most = 2;
-    open_drain(&w, true);
+    world_init_with(&w, 9, 2);
     put(&w, 2);
     pass(&w, SECOND);
     put(&w, 2);
