@@ -258,7 +258,7 @@ struct share_record_body {
 extern const struct field share_record_body_fields[];
 
 /* The most bytes between the two offsets of a batch of output. */
-enum { SHARE_LOGS_BYTES = 512 << 10 };
+enum { SHARE_LOGS_BYTES = 4 << 20 };
 
 /* Some lines of a task's output.  A batch that begins behind what the master has is not
  * stored; the reply says where to continue. */
