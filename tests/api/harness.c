@@ -424,11 +424,6 @@ static det_status take_piece(void *arg, const char *bytes, size_t len, struct er
     return p->pieces.status ? err_default(err, p->pieces.status) : DET_OK;
 }
 
-bool bed_is_over(const struct pending *p)
-{
-    return p->is_over;
-}
-
 void bed_await_bytes(struct pending *p)
 {
     while (!p->has_bytes)

@@ -123,8 +123,6 @@ const char *bed_login(struct bed *bed, const char *username, const char *passwor
 struct pending;
 struct pending *bed_begin(struct bed *bed, enum who who, enum net_method method,
                           const char *path, const char *body);
-/* Whether it was answered. */
-bool bed_is_over(const struct pending *pending);
 /* Waits for the first bytes of its reply. */
 void bed_await_bytes(struct pending *pending);
 /* Waits until its reply holds this; a reply that ends before fails the test. */

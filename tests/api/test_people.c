@@ -316,38 +316,6 @@ TEST(guessing_is_slowed_down_and_nobody_else)
     bed_play(bed, after);
 }
 
-/* They are checked one after the other, each for a tenth of a second. */
-TEST(a_login_waits_for_one_of_each_other_name)
-{
-    enum { GUESSES = 12 };
-    static const struct step steps[] = {
-        PATCH("password", "/api/v1/users/2", "{'password': 'Right-Word-1'}", 200, NULL),
-        PATCH("another", "/api/v1/users/1", "{'password': 'Right-Word-2'}", 200, NULL,
-              ADMIN),
-        END_STEPS};
-    BED(bed, NULL);
-    struct pending *guess[GUESSES];
-    struct reply reply;
-    int left = 0;
-
-    bed_play(bed, steps);
-    for (int i = 0; i < GUESSES; i++)
-        guess[i] =
-            bed_begin(bed, NOBODY, NET_POST, "/api/v1/auth/login",
-                      "{\"username\":\"determined\",\"password\":\"Wrong-Word-1\"}");
-    for (bool has_begun = false; !has_begun; bed_rest(2))
-        for (int i = 0; i < GUESSES; i++)
-            has_begun = has_begun || bed_is_over(guess[i]);
-    reply = bed_call(bed, NOBODY, NET_POST, "/api/v1/auth/login",
-                     "{\"username\":\"admin\",\"password\":\"Right-Word-2\"}");
-    CHECK_EQ(reply.status, 200);
-    for (int i = 0; i < GUESSES; i++)
-        left += !bed_is_over(guess[i]);
-    CHECK(left >= 3);
-    for (int i = 0; i < GUESSES; i++)
-        (void)bed_end(bed, guess[i]);
-}
-
 TEST(an_inactive_user_is_out_at_once)
 {
     static const struct step steps[] = {

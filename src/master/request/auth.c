@@ -441,6 +441,11 @@ static uint32_t hash_turn(const struct auth *auth, const void *bytes, size_t len
     return turn;
 }
 
+uint32_t auth_turn_of_user(const struct auth *auth, int64_t user_id)
+{
+    return hash_turn(auth, &user_id, sizeof(user_id));
+}
+
 uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
                    struct arena *mem)
 {
@@ -452,7 +457,7 @@ uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
 
     if (text &&
         caller_cache_find(auth->callers, text, master_now_us(master), mem, &caller))
-        return hash_turn(auth, &caller.user_id, sizeof(caller.user_id));
+        return auth_turn_of_user(auth, caller.user_id);
     if (text && token_read(auth->key, text, &token))
         return hash_turn(auth, text, strlen(text));
     client_address(master, x, address);

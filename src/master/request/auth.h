@@ -51,6 +51,7 @@ bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x);
  * else of its token, else of its address.  Does not block. */
 uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
                    struct arena *mem);
+uint32_t auth_turn_of_user(const struct auth *auth, int64_t user_id);
 /* Whether the cache holds the caller.  If so, fills req->caller; auth_check() then needs
  * no query. */
 bool auth_find_cached(struct request *req);

@@ -208,7 +208,9 @@ static void choose_lane(struct request *req)
         req->home = master->heavy;
     else if (lane == ROUTE_LANE_LIFE && auth_is_of_platform(master->auth, req->x))
         req->home = master->life;
-    req->task.turn = auth_turn(master, req->x, &req->mem);
+    req->task.turn = req->is_known
+                         ? auth_turn_of_user(master->auth, req->caller.user_id)
+                         : auth_turn(master, req->x, &req->mem);
 }
 
 /* A small report of a cached caller needs no disk before it reaches the writer's queue, so
