@@ -2,7 +2,7 @@
 BUILD ?= build
 NINJA = ninja -C $(BUILD)
 
-all: $(BUILD)/build.ninja ## build build/det, build/libdet.so and build/python
+all: $(BUILD)/build.ninja ## build build/det, build/libdet.so and build/pylib
 	@$(NINJA) det libdet.so.0.1.0 python-package
 
 $(BUILD)/build.ninja:
@@ -24,7 +24,7 @@ bench: all ## figures beside their limits; PEERS=1 also measures MLflow, the off
 	@tools/setup bench
 	@tools/bench $(if $(PEERS),--peers)
 
-soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign proof keras torch quiet sim fuzz"
+soak: ## the long tests; KILLS=n processes killed, SEED=n a campaign again, ONLY="campaign proof keras torch styles quiet sim fuzz"
 	@tools/setup test
 	@tools/soak
 

@@ -12,8 +12,14 @@ export class ApiError extends Error {
 }
 
 let onSignedOut = () => {};
+let onDiskFull = () => {};
 export function whenSignedOut(fn) {
     onSignedOut = fn;
+}
+
+// `fn` is called when a call fails because the master's disk is full.
+export function whenDiskFull(fn) {
+    onDiskFull = fn;
 }
 
 // {a: 1, b: [2, 3], c: ""} -> "?a=1&b=2&b=3"; empty values are left out.
@@ -52,6 +58,7 @@ async function call(method, path, {query, body, signal, headers} = {}) {
     if (reply.ok || reply.status === 304) return reply;
     const error = await failure(reply);
     if (error.status === 401 && !path.endsWith("/auth/login")) onSignedOut();
+    if (error.status === 503 && error.message.includes("no space left on the disk")) onDiskFull();
     throw error;
 }
 

@@ -15,7 +15,7 @@
 //
 // To add a page: add a row to ROUTES and a module to pages/.  To show it in the navigation: add a row to PLACES.
 
-import {ApiError, whenSignedOut} from "./api.js";
+import {ApiError, get, whenDiskFull, whenSignedOut} from "./api.js";
 import {followChanges} from "./change_stream.js";
 import {cancelDebounced, fill, h} from "./dom.js";
 import {BASE, go, link, match, readQuery, whenMoved} from "./router.js";
@@ -63,6 +63,7 @@ const main = h("main", {id: "main", tabindex: -1});
 const nav = h("nav", {class: "places", "aria-label": "Main"});
 const person = h("div", {class: "person"});
 const banner = h("div", {class: "banner", role: "status", hidden: true});
+const diskBanner = h("div", {class: "banner", role: "status", hidden: true});
 
 let leavePage = null; // ends the current page
 let shown = ""; // the module and parameters of the current page
@@ -95,6 +96,22 @@ function liveFor(onLeave) {
             wasAway = !isConnected;
         }));
     };
+}
+
+// Nothing can be changed while the master's disk is full.  Asks until there is room.
+let isWatchingDisk = false;
+async function watchDisk() {
+    if (isWatchingDisk) return;
+    isWatchingDisk = true;
+    while (session.master.isDiskFull) {
+        fill(diskBanner, icon("warn"), " The disk of the master is full. Everything can be read, and nothing changed until there is room.");
+        diskBanner.hidden = false;
+        await new Promise((done) => setTimeout(done, 5000));
+        const health = await get("/health").catch(() => null);
+        session.master.isDiskFull = !health || health.database === "read-only";
+    }
+    diskBanner.hidden = true;
+    isWatchingDisk = false;
 }
 
 // A module that cannot be loaded has two causes: the master cannot be reached, or it was replaced by another version,
@@ -222,8 +239,13 @@ async function startApp() {
         event.preventDefault();
         main.focus();
     }}, "Skip to content"),
-    h("header", {class: "top"}, link("/", {class: "brand", "aria-label": "det, home"}, h("span", {class: "mark", "aria-hidden": "true"}), h("span", {class: "brand-name"}, "det")), nav, person), banner, main);
+    h("header", {class: "top"}, link("/", {class: "brand", "aria-label": "det, home"}, h("span", {class: "mark", "aria-hidden": "true"}), h("span", {class: "brand-name"}, "det")), nav, person), banner, diskBanner, main);
     whenSignedOut(signedOut);
+    whenDiskFull(() => {
+        if (!session.master) return;
+        session.master.isDiskFull = true;
+        watchDisk();
+    });
     whenMoved(showPage);
     document.addEventListener("sessionchange", drawFrame);
     addEventListener("popstate", showPage);
@@ -239,6 +261,7 @@ async function startApp() {
             await new Promise((done) => setTimeout(done, 1000));
         }
     }
+    watchDisk();
     if (!isSignedIn) signedOut();
     if (isSignedIn || location.pathname === BASE + "/login") await showPage();
 }

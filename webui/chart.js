@@ -254,7 +254,7 @@ export function lineChart(node, options) {
             u?.destroy();
             u = null;
             signature = "";
-            fill(plot, h("p", {class: "chart-empty dim"}, settings.empty || "No values reported yet."));
+            fill(plot, h("p", {class: "chart-empty dim"}, settings.empty || "No values."));
             drawWords();
             return;
         }

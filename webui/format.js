@@ -14,6 +14,9 @@ const KINDS = {
 export const longTitle = (name) => name.length > 80 ? name : null; // the page may cut it off
 export const stateKind = (state) => KINDS[stateName(state)] || "still";
 export const isOver = (state) => ["COMPLETED", "CANCELED", "ERROR", "DELETED", "DELETE_FAILED", "TERMINATED"].includes(stateName(state));
+// Why an experiment has no best trial.  Its banner names the metric that its validations lack.
+export const noBest = ({experiment, metricIsMissing}) => metricIsMissing ? (isOver(experiment.state) ? "No trial could be compared." : "No trial can be compared yet.")
+    : isOver(experiment.state) ? "No validation was reported." : "No validation yet.";
 
 // Six significant digits; NaN and infinities by name.
 export function number(value) {

@@ -10,6 +10,9 @@
 // The track on the right shows and sets the position in the whole log: browsers cannot scroll hundreds of millions of
 // pixels, but the track can address every line.  Filters leave the same window over fewer lines.
 //
+// A line that is being rewritten (a progress bar) has no number yet.  It stands below the last line and changes there;
+// when it has ended, it comes as an ordinary line.
+//
 // The address holds all choices: level, rank, stream, q, regex, case, line, nowrap.
 
 import {get, isAbort, queryText, stream} from "./api.js";
@@ -47,7 +50,8 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     // ---- parts ----
 
     const list = h("div", {class: "log-list"});
-    const lines = h("div", {class: "log-lines", role: "log", "aria-label": "Log lines", "aria-live": "off", tabindex: 0}, list);
+    const liveList = h("div", {class: "log-list log-live", "aria-live": "off", hidden: true});
+    const lines = h("div", {class: "log-lines", role: "log", "aria-label": "Log lines", "aria-live": "off", tabindex: 0}, list, liveList);
     const thumb = h("div", {class: "log-thumb"});
     const ticks = h("div");
     const track = h("div", {class: "log-track", role: "slider", "aria-label": "Position in the log", "aria-orientation": "vertical", tabindex: 0}, ticks, thumb);
@@ -102,6 +106,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
     let after = 1; // where the lines after the window are read from
     let isAtEnd = false; // there were no lines after the window
     let span = {first: 1, last: 0}; // the lines of the whole log
+    let live = []; // the lines that are being rewritten, as the master last sent them
     let follows = false;
     let seen = 0; // the last line when the user was last at the end
     let turn = null; // AbortController of the call that fills the window
@@ -123,6 +128,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             reply = await get(base + "/lines", {...filters(), count, ...ask}, {signal});
             at ??= reply.at;
             span = {first: reply.first, last: Math.max(reply.last, span.last)};
+            live = reply.live;
             if (ask.before) out.unshift(...reply.lines);
             else out.push(...reply.lines);
             ask = {before: ask.before, from: reply.next};
@@ -135,7 +141,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         const row = {n, at, day: time(at).slice(0, 10), level: lvl, rank: rk, stdio, text, cut: cut || 0, isWhole: false};
         row.body = h("span", {class: "tx"});
         row.node = h("div", {class: ["ln", lvl && "lv-" + lvl.toLowerCase()], "data-n": n},
-            h("a", {class: "no", href: addressOf({line: n}), tabindex: -1, "aria-label": `Line ${n}`}, n),
+            n ? h("a", {class: "no", href: addressOf({line: n}), tabindex: -1, "aria-label": `Line ${n}`}, n) : h("span", {class: "no", title: "This line is being rewritten"}, "\u2026"),
             h("span", {class: "tm", title: `${time(at)} · ${stdio || ""}`}, clock(at)),
             h("span", {class: "rk"}, rk === null ? "" : rk),
             h("span", {class: "lv"}, SHORT[lvl] || (stdio === "stderr" ? "err" : "")), row.body);
@@ -180,8 +186,17 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         const last = rows.at(-1);
         box.style.setProperty("--log-digits", `${Math.max(5, String(last ? last.n : 1).length + 1)}ch`);
         box.style.setProperty("--log-ranks", rows.some((row) => row.rank !== null) ? "3ch" : "0");
-        none.hidden = rows.length > 0;
+        none.hidden = rows.length > 0 || !liveList.hidden;
         if (!rows.length) fill(none, isFiltered() ? "No lines match the filters." : "No lines yet.");
+    }
+
+    // Only below the last line: elsewhere it would seem to be the line after those in the window.
+    function drawLive() {
+        const shown = isAtEnd ? live : [];
+        liveList.hidden = !shown.length;
+        fill(liveList, shown.map((line) => rowOf(line).node));
+        if (shown.length) none.hidden = true;
+        if (follows) toBottom();
     }
 
     function trim(fromTop) {
@@ -243,6 +258,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             reading = {before: null, after: null};
             byHand = false;
             list.replaceChildren(...rows.map((row) => row.node));
+            drawLive();
             if (selects) select(head.at, head.at);
             updateColumns();
             if (place.isEnd) toBottom();
@@ -316,6 +332,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
         after = more.next;
         isAtEnd = more.isEnd;
         addBehind(more.lines);
+        drawLive();
         if (follows) toBottom();
     });
 
@@ -323,8 +340,9 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
 
     const readNewLines = throttle(async () => {
         try {
-            const {first, last} = await get(base + "/lines", {from: -1, count: 1, cut: 1}, {signal: ctx.signal});
-            span = {first, last: Math.max(last, span.last)};
+            const reply = await get(base + "/lines", {...filters(), from: -1, count: 1}, {signal: ctx.signal});
+            span = {first: reply.first, last: Math.max(reply.last, span.last)};
+            live = reply.live;
         } catch (error) {
             if (!isAbort(error)) throw error;
             return;
@@ -339,6 +357,7 @@ export async function logView(node, {taskId, ctx, name = taskId, isFed = false})
             isAtEnd = isAtEnd && span.last < after;
             if (!isAtEnd) await readBehind();
         } else isAtEnd = isAtEnd && span.last < after;
+        drawLive();
         draw();
     });
 

@@ -115,9 +115,10 @@ function rank(trials, smallerIsBetter) {
 }
 
 export function readSearch(reply, config) {
-    const trials = reply.trials.map(([id, state, steps, latest, best, restarts, start, end, values, onSlots]) => ({
+    const trials = reply.trials.map(([id, state, steps, latest, best, restarts, start, end, values, onSlots, metrics]) => ({
         id, state, steps, latest: asNumber(latest), best: asNumber(best), restarts, start, end, onSlots, rank: null,
         values: Object.fromEntries(reply.hparams.map((name, i) => [name, values[i] ?? null])),
+        metrics: Object.fromEntries((reply.metrics || []).map((name, i) => [name, metrics?.[i] ?? null])),
     }));
     const ranked = rank(trials, reply.smallerIsBetter);
     const best = ranked.at(-1) || null;
@@ -130,7 +131,7 @@ export function readSearch(reply, config) {
         else axes.push({...axisOf(name, values, hintOf(config?.hyperparameters, name)), importance: reply.importance?.[i]});
     });
     const metric = numberAxis(reply.metric || "metric", trials.map((trial) => trial.best), {isFlipped: reply.smallerIsBetter});
-    return {trials, ranked, best, byId: new Map(trials.map((trial) => [trial.id, trial])), axes, fixed, metric, isUnnamed: !reply.metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams,
+    return {trials, ranked, best, byId: new Map(trials.map((trial) => [trial.id, trial])), axes, fixed, metric, isUnnamed: !reply.metric, smallerIsBetter: reply.smallerIsBetter, fewTrials: reply.fewTrials, hparams: reply.hparams, metrics: reply.metrics || [],
         judged: ranked.length};
 }
 

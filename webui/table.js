@@ -2,7 +2,7 @@
 // table.js - tables with sorting, selection and rows that open, by mouse and keyboard.
 //
 //   const table = dataTable({
-//       label: "Experiments", columns: [{id: "name", label: "Name", cell: (row) => node or text, sortable: true, isNumber: false, isQuiet: false}],
+//       label: "Experiments", columns: [{id: "name", label: "Name", cell: (row) => node or text, title: "…", sortable: true, isNumber: false, isQuiet: false}],
 //       key: (row) => row.id, href: (row) => "/experiments/3", sort: "-id", onSort: (sort) => …,
 //       selection: new Set(), onSelect: (set) => …,
 //   });
@@ -40,7 +40,7 @@ export function dataTable(options) {
         fill(head, h("tr", selection && h("th", {class: "tick"}, all), columns.map((column) => {
             const isSorted = sort.replace("-", "") === column.id;
             const order = isSorted ? (sort.startsWith("-") ? "descending" : "ascending") : null;
-            return h("th", {scope: "col", class: [column.isNumber && "num", column.class], "aria-sort": order},
+            return h("th", {scope: "col", class: [column.isNumber && "num", column.class], title: column.title, "aria-sort": order},
                 column.sortable ? h("button", {type: "button", onclick: () => {
                     sort = isSorted && !sort.startsWith("-") ? "-" + column.id : column.id;
                     drawHead();

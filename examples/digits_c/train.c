@@ -56,10 +56,12 @@ static int data_open(struct data *data, int64_t items, int64_t batch_size, int s
 {
     static const det_column columns[] = {{"picture", NULL, PIXELS * sizeof(float)},
                                          {"label", NULL, sizeof(int)}};
-    det_sequence sequence = {sizeof(sequence)};
-    det_loader_options options = {sizeof(options)};
+    det_sequence sequence = {0};
+    det_loader_options options = {0};
     char error[256] = "";
 
+    sequence.size = sizeof(sequence);
+    options.size = sizeof(options);
     sequence.items = items;
     sequence.columns = columns;
     sequence.column_count = 2;
@@ -185,10 +187,12 @@ static det_status load(void *self, const char *directory)
 
 static int run(det_context *det, struct reader *reader)
 {
-    det_trainer_options periods = {sizeof(periods)};
-    det_trial trial = {sizeof(trial)};
+    det_trainer_options periods = {0};
+    det_trial trial = {0};
     det_status status;
 
+    periods.size = sizeof(periods);
+    trial.size = sizeof(trial);
     trial.train_batch = train_batch;
     trial.evaluate_batch = evaluate_batch;
     trial.evaluate_batches = HELD_OUT / HELD_OUT_BATCH;
@@ -240,11 +244,12 @@ static int begin(det_context *det, struct reader *reader)
 int main(void)
 {
     char error[512] = "";
-    det_init_options options = {sizeof(options)};
+    det_init_options options = {0};
     struct reader reader;
     det_context *det;
     int is_fine;
 
+    options.size = sizeof(options);
     memset(&reader, 0, sizeof(reader));
     setvbuf(stdout, NULL, _IOLBF, 0);
     options.error = error;

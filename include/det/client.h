@@ -3,10 +3,11 @@
  * remembers the session, and has one message for every failure.
  *
  *     char error[256];
- *     det_client_options options = {sizeof(options)};
+ *     det_client_options options = {0};
  *     det_client *client;
  *     det_reply *reply;
  *
+ *     options.size = sizeof(options);
  *     options.error = error;
  *     options.error_size = sizeof(error);
  *     if (det_client_open(&options, &client) != DET_OK)

@@ -2,10 +2,11 @@
 /* det/distributed.h - messages between the processes that train together.
  *
  *     char error[256];
- *     det_distributed_options options = {sizeof(options)};
+ *     det_distributed_options options = {0};
  *     det_distributed *group;
  *     const det_part *parts;
  *
+ *     options.size = sizeof(options);
  *     options.from = DET_RANKS_ANY;
  *     options.error = error;
  *     options.error_size = sizeof(error);

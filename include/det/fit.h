@@ -9,8 +9,9 @@
  *         return DET_OK;
  *     }
  *     ...
- *     det_trial trial = {sizeof(trial)};
+ *     det_trial trial = {0};
  *
+ *     trial.size = sizeof(trial);
  *     trial.train_batch = train_batch;
  *     trial.evaluate = evaluate;
  *     trial.save = save;

@@ -2,8 +2,9 @@
 /* det/searcher.h - how long the search wants this trial to train, and the best metric
  * of all trials so far.
  *
- *     det_operation operation = {sizeof(operation)};
+ *     det_operation operation = {0};
  *
+ *     operation.size = sizeof(operation);
  *     if (det_searcher_operation(det, &operation) != DET_OK)
  *         return fail(det_context_error(det));
  *     for (int64_t step = 1; step <= operation.length.count; step++) {

@@ -2,10 +2,11 @@
 /* det/trial.h - reports, hyperparameters and stop requests of a training program.
  *
  *     char error[256];
- *     det_init_options options = {sizeof(options)};
+ *     det_init_options options = {0};
  *     det_context *det;
  *     double lr;
  *
+ *     options.size = sizeof(options);
  *     options.error = error;
  *     options.error_size = sizeof(error);
  *     if (det_init(&options, &det) != DET_OK)

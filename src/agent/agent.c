@@ -31,6 +31,7 @@
 #include "agent/slots.h"
 #include "agent/task/task_dir.h"
 #include "agent/tasks.h"
+#include "base/io/folder_lock.h"
 #include "base/io/io.h"
 #include "base/log.h"
 #include "base/memory/arena.h"
@@ -41,6 +42,7 @@
 #include "base/thread/lock.h"
 #include "data/json/json.h"
 #include "data/url.h"
+#include "wire/protocol.h"
 
 enum {
     MEM_LIMIT = 16 << 20,
@@ -65,12 +67,13 @@ struct agent {
     struct io *io;
     struct executor *exec;
     struct arena mem; /* what lives as long as the agent */
+    const char *data_dir;
     const char *pool;
     const char *boot_id;
     const char *instance;
     struct machine_facts facts;
     struct isolation isolation;
-    struct io_file *lock_file;
+    struct folder_lock dir_lock;
     struct tasks *tasks;
     struct gate *over;
 
@@ -180,6 +183,7 @@ static void write_hello(const struct agent *agent, struct buf *body)
     machine_facts_write_addresses(&w, "addresses", &agent->facts);
     jw_str(&w, "bootId", agent->boot_id);
     jw_str(&w, "version", DET_VERSION);
+    jw_i64(&w, "protocol", AGENT_PROTOCOL);
     jw_str(&w, "instance", agent->instance);
     tasks_write(&w, "tasks", agent->tasks);
     jw_end_object(&w);
@@ -234,6 +238,7 @@ static void obey(struct agent *agent, const struct json *command, struct arena *
     struct json *spec = json_get(command, "spec");
     struct err err = {0};
     det_status status;
+    LOG_SCOPE_AT(allocation, allocation ? "allocation" : NULL, allocation, -1);
 
     if (strcmp(kind, "START") == 0) {
         status = machine_facts_complete(&agent->facts, spec, mem, &err);
@@ -271,6 +276,7 @@ static det_status poll_commands(struct agent *agent, struct err *err)
     struct master_link_request request = {.method = NET_GET,
                                           .timeout_ms = POLL_S * 1000 + POLL_SLACK_MS};
     const char *base = agent_path(agent, "/commands", &mem);
+    struct io_space space;
     struct json *reply;
     det_status status;
 
@@ -281,6 +287,9 @@ static det_status poll_commands(struct agent *agent, struct err *err)
     url_encode(&path, agent->epoch);
     buf_puts(&path, "&instance=");
     url_encode(&path, agent->instance);
+    if (!io_space(agent->io, agent->data_dir, &space, NULL))
+        buf_printf(&path, "&diskFree=%" PRIu64, space.free_bytes);
+    buf_printf(&path, "&clock=%" PRId64, clock_wall_us(executor_clock(agent->exec)));
     if (path.status)
         return err_default(err, path.status);
     request.path = path.data;
@@ -420,11 +429,15 @@ static bool stop_looking(struct agent *agent)
 {
     if (!is_graceful(agent))
         return true;
-    if (!agent->stop_us) {
+    if (!agent->stop_us)
         agent->stop_us = now_us(agent) + STOP_US;
-        tasks_term(agent->tasks);
-    }
-    return tasks_running(agent->tasks) == 0 || now_us(agent) >= agent->stop_us;
+    tasks_term(agent->tasks);
+    if (tasks_running(agent->tasks) == 0)
+        return true;
+    if (now_us(agent) < agent->stop_us)
+        return false;
+    tasks_end(agent->tasks);
+    return true;
 }
 
 static void run_look(struct work *task)
@@ -485,17 +498,10 @@ static void run_clean(struct work *task)
 
 static det_status take_directory(struct agent *agent, const char *dir, struct err *err)
 {
-    char *path = task_dir_path(&agent->mem, dir, "lock");
-    det_status status;
+    det_status status = io_mkdir(agent->io, dir, true, err);
 
-    if (!path)
-        return err_default(err, DET_NOMEM);
-    status = io_mkdir(agent->io, dir, true, err);
     if (!status)
-        status = io_open(agent->io, path, IO_WRITE | IO_CREATE | IO_PRIVATE,
-                         &agent->lock_file, err);
-    if (!status)
-        status = io_lock(agent->lock_file, err);
+        status = folder_lock_take(agent->io, dir, AGENT_LOCK, &agent->dir_lock, err);
     return status == DET_BUSY
                ? err_set(err, DET_BUSY, "another agent works in '%s'", dir)
                : status;
@@ -556,10 +562,12 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
         .agent_id = config->id};
     det_status status;
 
+    agent->data_dir = arena_strdup(&agent->mem, config->data_dir);
     agent->facts.agent_id = arena_strdup(&agent->mem, config->id);
     agent->facts.envs = task_dir_path(&agent->mem, config->data_dir, "envs");
     agent->facts.cert_file = arena_strdup(&agent->mem, config->cert_file);
     agent->facts.cert_name = arena_strdup(&agent->mem, config->cert_name);
+    agent->facts.config = config->tree;
     agent->pool = arena_strdup(&agent->mem, config->resource_pool);
     agent->boot_id = task_dir_boot_id(&agent->mem);
     if (agent->mem.has_failed || !agent->boot_id)
@@ -568,8 +576,14 @@ static det_status equip(struct agent *agent, const struct agent_config *config,
         config->tree,
         &(struct isolation_keys){config->io, config->data_dir, config->token_file},
         &agent->mem, &agent->isolation, err);
+    tasks.control_group = agent->isolation.control_group;
     if (!status)
-        status = slots_detect(config->slots, &agent->mem, &agent->facts.slots, err);
+        status = slots_detect(
+            &(struct slots_wish){
+                .count = config->slots,
+                .type = json_str(json_get(config->tree, "slot_type"), NULL),
+                .visible = json_str(json_get(config->tree, "visible_gpus"), NULL)},
+            &agent->mem, &agent->facts.slots, err);
     if (!status)
         status = open_link(config, &agent->poll_link, err);
     if (!status)
@@ -620,7 +634,7 @@ static void release(struct agent *agent)
     master_link_free(agent->clean_link);
     gate_free(agent->over);
     lock_done(&agent->lock);
-    io_close(agent->lock_file);
+    folder_lock_give(&agent->dir_lock);
     mem_free(agent->epoch);
     mem_free(agent->cluster_id);
     arena_done(&agent->mem);

@@ -23,6 +23,8 @@
 
 #include "base/err.h"
 
+#define AGENT_LOCK "lock" /* in its data directory; see base/io/folder_lock.h */
+
 struct agent;
 struct executor;
 struct io;

@@ -62,8 +62,13 @@ static void find_control_group(struct isolation *isolation, struct arena *mem)
     bool processes = has_limit(isolation->limits, "processes");
     struct err why = {0};
 
+    /* Also without limits: a group ends with all its processes. */
     if ((!memory && !processes) ||
-        !privileged_groups_begin(mem, &isolation->control_group, &why))
+        privileged_groups_begin(mem, true, &isolation->control_group, &why))
+        (void)privileged_groups_begin(mem, false, &isolation->control_group, NULL);
+    else
+        isolation->has_group_limits = true;
+    if ((!memory && !processes) || isolation->has_group_limits)
         return;
     log_warn("%s%s%s, because %s; give the agent a control group of its own (systemd: "
              "Delegate=yes)",
@@ -214,6 +219,8 @@ det_status isolation_complete(struct isolation *isolation, struct json *spec,
     if (isolation->control_group)
         json_set(mem, spec, "controlGroup",
                  json_new_str(mem, isolation->control_group));
+    json_set(mem, spec, "hasGroupLimits",
+             json_new_bool(mem, isolation->has_group_limits));
     set_hidden(spec, &isolation->hidden, mem);
     return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
 }

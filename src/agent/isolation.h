@@ -32,6 +32,7 @@ struct isolation {
     const struct json *pass_environment;
     const struct json *limits;
     const char *control_group; /* in which tasks get theirs; NULL: none */
+    bool has_group_limits;     /* theirs have the limits, too */
     struct field_strs storage_roots;
     struct field_strs hidden; /* what a task with the agent's user must not see */
     bool has_told_root;       /* that tasks run as root */

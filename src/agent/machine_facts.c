@@ -111,6 +111,26 @@ static void set_gpu_variables(const struct machine_facts *facts,
     set_variable(d, "NVIDIA_VISIBLE_DEVICES", visible && visible[0] ? visible : "void");
 }
 
+/* Programs read one spelling or the other. */
+static void set_proxies(const struct machine_facts *facts,
+                        const struct task_variables *d)
+{
+    static const struct {
+        const char *key;
+        const char *upper;
+    } proxies[] = {{"http_proxy", "HTTP_PROXY"},
+                   {"https_proxy", "HTTPS_PROXY"},
+                   {"ftp_proxy", "FTP_PROXY"},
+                   {"no_proxy", "NO_PROXY"}};
+
+    for (size_t i = 0; i < ARRAY_LEN(proxies); i++) {
+        const char *value = json_str(json_get(facts->config, proxies[i].key), NULL);
+
+        set_variable(d, proxies[i].key, value);
+        set_variable(d, proxies[i].upper, value);
+    }
+}
+
 det_status machine_facts_complete(const struct machine_facts *facts, struct json *spec,
                                   struct arena *mem, struct err *err)
 {
@@ -141,6 +161,7 @@ det_status machine_facts_complete(const struct machine_facts *facts, struct json
     json_set(mem, spec, "masterUrl", json_new_str(mem, facts->master.url));
     if (facts->envs)
         json_set(mem, spec, "envs", json_new_str(mem, facts->envs));
+    set_proxies(facts, &d);
     set_gpu_variables(facts, &read, spec, &d);
     return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
 }

@@ -21,6 +21,7 @@ struct machine_facts {
     const char *cert_file; /* by which it is known; NULL: the machine's authorities */
     const char *cert_name;
     struct slots slots;
+    const struct json *config; /* of the agent, for its proxies; NULL: none */
 };
 
 /* The addresses at which other nodes reach this one: loopback if the master is there

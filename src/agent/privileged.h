@@ -23,7 +23,9 @@
  *                     privileged_enter             mounts
  *                     privileged_become            the task's user, for good
  *     exec
- *   agent             storage_open ... close       removals, with the task's rights
+ *                     group_kill                   at its end
+ *   agent             group_end                    after the death of a supervisor
+ *                     storage_open ... close       removals, with the task's rights
  *
  * An isolated view, as the task sees it:
  *
@@ -100,27 +102,34 @@ void privileged_storage_close(struct privileged_storage *storage);
 /* ---- control groups -------------------------------------------------------------- */
 
 /* The kernel limits memory and processes of a whole task only in a control group (cgroup
- * v2).  Groups of tasks are made in the agent's own one, so it must have both controllers
- * and, as the kernel demands, no process of its own: the agent moves into a group of its
- * own in there.  *ret_path: the agent's group, in `mem`.  Removes groups that dead
- * supervisors left.  DET_UNSUPPORTED says what is missing; then nothing has changed. */
-det_status privileged_groups_begin(struct arena *mem, const char **ret_path,
-                                   struct err *err);
+ * v2), and ends all processes of a group at once, wherever they fled to.  Groups of tasks are
+ * made in the agent's own one.  With limits, that one must have both controllers and, as the
+ * kernel demands, no process of its own: the agent moves into a group of its own in there.
+ * *ret_path: the agent's group, in `mem`.  DET_UNSUPPORTED says what is missing; then nothing
+ * has changed. */
+det_status privileged_groups_begin(struct arena *mem, bool has_limits,
+                                   const char **ret_path, struct err *err);
 
 struct privileged_group {
     int fd; /* -1: none */
+    bool has_limits;
     char path[4096];
     int64_t memory;    /* bytes; 0: no limit, as for the other */
     int64_t processes; /* and threads */
 };
 
-/* Makes the group for the task of this name below `path`, with the limits in `group`. */
-det_status privileged_group_make(const char *path, const char *task,
+/* Makes the group for the task in directory `dir` below `path`, with the limits in `group`. */
+det_status privileged_group_make(const char *path, const char *dir,
                                  struct privileged_group *group, struct err *err);
 /* Between fork and exec: the calling process joins it.  False, with errno. */
 bool privileged_group_join(const struct privileged_group *group);
+/* Kills all processes in it, also those that are being forked; does not wait for their end. */
+void privileged_group_kill(const struct privileged_group *group);
 /* After its last process. */
 void privileged_group_done(struct privileged_group *group);
+/* Ends the group of a task whose supervisor is gone, with all its processes.  False: some have
+ * not ended yet. */
+bool privileged_group_end(const char *path, const char *dir);
 
 /* ---- views ----------------------------------------------------------------------- */
 

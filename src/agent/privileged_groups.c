@@ -4,7 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,10 +16,12 @@
 #include "agent/privileged.h"
 #include "agent/privileged_impl.h"
 #include "base/memory/arena.h"
+#include "base/memory/map.h"
 
-enum { GROUP_TEXT = 4096 };
+enum { GROUP_TEXT = 4096, EMPTY_MS = 1000 };
 
 #define GROUPS_TOP     "/sys/fs/cgroup"
+#define GROUPS_HYBRID  GROUPS_TOP "/unified" /* beside cgroup v1 */
 #define GROUP_OF_AGENT "det-agent"
 #define GROUP_OF_TASK  "det-task-"
 
@@ -50,6 +54,13 @@ static bool has_controllers(int at, const char *name)
     return strstr(read_in(at, name, text), "memory") && strstr(text, "pids");
 }
 
+static bool is_v2(const char *path)
+{
+    struct statfs fs;
+
+    return statfs(path, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
 /* The line "0::/path" is that of cgroup v2.  An earlier agent may have moved already. */
 static const char *own_group(struct arena *mem)
 {
@@ -67,18 +78,8 @@ static const char *own_group(struct arena *mem)
     at[len] = '\0';
     if (len >= strlen(leaf) && !strcmp(at + len - strlen(leaf), leaf))
         at[len - strlen(leaf)] = '\0';
-    return arena_printf(mem, GROUPS_TOP "%s", at);
-}
-
-/* Groups that still have a process cannot be removed. */
-static void remove_left_groups(const char *path)
-{
-    CLEANUP(closedirp) DIR *dir = opendir(path);
-    const struct dirent *entry;
-
-    while (dir && (entry = readdir(dir)) != NULL)
-        if (!strncmp(entry->d_name, GROUP_OF_TASK, strlen(GROUP_OF_TASK)))
-            (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    return arena_printf(mem, "%s%s", is_v2(GROUPS_HYBRID) ? GROUPS_HYBRID : GROUPS_TOP,
+                        strcmp(at, "/") ? at : "");
 }
 
 /* The kernel gives controllers to the groups in `at` only if no process is in `at`
@@ -106,33 +107,72 @@ static bool hand_controllers_down(int at)
     return false;
 }
 
-det_status privileged_groups_begin(struct arena *mem, const char **ret_path,
-                                   struct err *err)
+/* Whether tasks can have groups here that end all their processes at once: tries it. */
+static bool has_kill(int at)
 {
-    const char *path = own_group(mem);
-    CLEANUP(close_fd) int at = -1;
-    struct statfs fs;
+    char name[64] = GROUP_OF_TASK "probe-";
+    char digits[24];
+    const char *number = put_number((uint64_t)getpid(), digits);
+    CLEANUP(close_fd) int probe = -1;
+    bool has;
 
-    if (!path)
-        return err_default(err, DET_NOMEM);
-    at = path[0] ? open_trusted(path) : -1;
-    if (at < 0 || fstatfs(at, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
-        return err_set(err, DET_UNSUPPORTED, "cgroup v2 is not at " GROUPS_TOP);
+    memcpy(name + strlen(name), number, strlen(number) + 1);
+    if (mkdirat(at, name, 0755) && errno != EEXIST)
+        return false;
+    probe = open_beneath(at, name, O_RDONLY | O_DIRECTORY);
+    has = probe >= 0 && faccessat(probe, "cgroup.kill", W_OK, AT_EACCESS) == 0 &&
+          faccessat(at, "cgroup.procs", W_OK, AT_EACCESS) == 0;
+    (void)unlinkat(at, name, AT_REMOVEDIR);
+    return has;
+}
+
+static det_status begin_limits(int at, const char *path, struct err *err)
+{
     if (!has_controllers(at, "cgroup.controllers"))
         return err_set(err, DET_UNSUPPORTED,
                        "'%s' has no controllers of memory and processes", path);
     if (!hand_controllers_down(at))
         return err_set(err, DET_UNSUPPORTED, "'%s' cannot be divided: %s", path,
                        errno == EBUSY ? "other processes are in it" : strerror(errno));
-    remove_left_groups(path);
-    *ret_path = path;
     return DET_OK;
 }
 
-det_status privileged_group_make(const char *path, const char *task,
+det_status privileged_groups_begin(struct arena *mem, bool has_limits,
+                                   const char **ret_path, struct err *err)
+{
+    const char *path = own_group(mem);
+    CLEANUP(close_fd) int at = -1;
+    struct statfs fs;
+    det_status status = DET_OK;
+
+    if (!path)
+        return err_default(err, DET_NOMEM);
+    at = path[0] ? open_trusted(path) : -1;
+    if (at < 0 || fstatfs(at, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+        return err_set(err, DET_UNSUPPORTED, "cgroup v2 is not at " GROUPS_TOP);
+    if (has_limits)
+        status = begin_limits(at, path, err);
+    else if (!has_kill(at))
+        status = err_set(err, DET_UNSUPPORTED, "'%s' cannot be divided", path);
+    if (!status)
+        *ret_path = path;
+    return status;
+}
+
+/* Two agents in one group may have tasks of one name, but never of one directory. */
+static void name_group(struct privileged_group *group, const char *path,
+                       const char *dir)
+{
+    const char *slash = strrchr(dir, '/');
+
+    snprintf(group->path, sizeof(group->path), "%s/" GROUP_OF_TASK "%s-%08" PRIx32,
+             path, slash ? slash + 1 : dir, (uint32_t)hash_bytes(dir, strlen(dir)));
+}
+
+det_status privileged_group_make(const char *path, const char *dir,
                                  struct privileged_group *group, struct err *err)
 {
-    snprintf(group->path, sizeof(group->path), "%s/" GROUP_OF_TASK "%s", path, task);
+    name_group(group, path, dir);
     if (mkdir(group->path, 0755) == 0 || errno == EEXIST)
         group->fd = open_trusted(group->path);
     if (group->fd < 0 || !write_limit(group->fd, "memory.max", group->memory) ||
@@ -146,6 +186,50 @@ det_status privileged_group_make(const char *path, const char *task,
 bool privileged_group_join(const struct privileged_group *group)
 {
     return group->fd < 0 || write_in(group->fd, "cgroup.procs", "0");
+}
+
+void privileged_group_kill(const struct privileged_group *group)
+{
+    if (group->fd >= 0)
+        (void)write_in(group->fd, "cgroup.kill", "1");
+}
+
+/* Waits a moment until the last process has ended. */
+static bool is_empty(int group)
+{
+    CLEANUP(close_fd)
+    int events = openat(group, "cgroup.events", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct pollfd change = {.fd = events, .events = POLLPRI};
+    char text[256];
+
+    for (;;) {
+        ssize_t len = events < 0 ? -1 : pread(events, text, sizeof(text) - 1, 0);
+
+        if (len < 0)
+            return errno == ENODEV; /* the group is gone */
+        text[len] = '\0';
+        if (!strstr(text, "populated 1"))
+            return true;
+        if (poll(&change, 1, EMPTY_MS) <= 0)
+            return false;
+    }
+}
+
+bool privileged_group_end(const char *path, const char *dir)
+{
+    struct privileged_group group = {.fd = -1};
+    bool is_ended;
+
+    if (strncmp(path, GROUPS_TOP, strlen(GROUPS_TOP)) != 0 || strstr(path, "/.."))
+        return true;
+    name_group(&group, path, dir);
+    group.fd = open(group.path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (group.fd < 0)
+        return errno == ENOENT;
+    privileged_group_kill(&group);
+    is_ended = is_empty(group.fd);
+    privileged_group_done(&group);
+    return is_ended;
 }
 
 void privileged_group_done(struct privileged_group *group)

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -136,17 +138,115 @@ static det_status make_cpus(int64_t count, struct arena *mem, struct slots *ret_
     return DET_OK;
 }
 
-det_status slots_detect(int64_t wanted, struct arena *mem, struct slots *ret_slots,
-                        struct err *err)
-{
-    struct slots slots = {0};
-    det_status status;
+/* ---- choosing -------------------------------------------------------------------- */
 
-    if (wanted >= 0)
-        return make_cpus(wanted, mem, ret_slots, err);
-    status = detect_gpus(mem, &slots, err);
+/* "2" or the beginning of a uuid. */
+static const struct slot *find_gpu(const struct slots *slots, const char *name,
+                                   size_t len)
+{
+    bool is_number = len && strspn(name, "0123456789") >= len;
+
+    for (size_t i = 0; i < slots->count && len; i++) {
+        const struct slot *slot = &slots->at[i];
+        char number[24];
+
+        snprintf(number, sizeof(number), "%" PRId64, slot->id);
+        if (is_number ? strlen(number) == len && !memcmp(number, name, len)
+                      : !strncmp(slot->uuid, name, len))
+            return slot;
+    }
+    return NULL;
+}
+
+static bool has_gpu(const struct slots *slots, const struct slot *gpu)
+{
+    for (size_t i = 0; i < slots->count; i++)
+        if (!strcmp(slots->at[i].uuid, gpu->uuid))
+            return true;
+    return false;
+}
+
+static det_status wrong_gpu(const struct slots *slots, const struct slot *gpu,
+                            const char *name, size_t len, struct err *err)
+{
+    int shown = (int)MIN(len, 80u);
+
+    if (gpu)
+        return err_set(
+            err, DET_INVALID,
+            "visible_gpus names the GPU '%.*s' a second time; name each once", shown,
+            name);
+    return err_set(err, DET_INVALID,
+                   "visible_gpus names '%.*s', but this machine has no such GPU; write "
+                   "numbers from 0 to %zu, or uuids ('nvidia-smi -L')",
+                   shown, name, slots->count - 1);
+}
+
+det_status slots_choose(struct slots *slots, const char *visible, bool is_strict,
+                        struct arena *mem, struct err *err)
+{
+    struct slots chosen = {.at = arena_array(mem, struct slot, slots->count + 1)};
+
+    if (!chosen.at)
+        return err_default(err, DET_NOMEM);
+    while (*visible) {
+        size_t len;
+        const struct slot *gpu;
+
+        visible += strspn(visible, " ,");
+        len = strcspn(visible, " ,");
+        gpu = find_gpu(slots, visible, len);
+        if (!gpu || has_gpu(&chosen, gpu)) {
+            if (len && is_strict)
+                return wrong_gpu(slots, gpu, visible, len, err);
+            break;
+        }
+        chosen.at[chosen.count] = *gpu;
+        chosen.at[chosen.count].id = (int64_t)chosen.count;
+        chosen.count++;
+        visible += len;
+    }
+    *slots = chosen;
+    return DET_OK;
+}
+
+static bool is_type(const struct slots_wish *wish, const char *type)
+{
+    return wish->type && strcmp(wish->type, type) == 0;
+}
+
+static det_status find_gpus(const struct slots_wish *wish, struct arena *mem,
+                            struct slots *ret_slots, struct err *err)
+{
+    const char *variable = getenv("CUDA_VISIBLE_DEVICES");
+    bool has_said = wish->visible && wish->visible[0];
+    det_status status = detect_gpus(mem, ret_slots, err);
+
+    if (status || !ret_slots->count || (!has_said && !variable))
+        return status;
+    return slots_choose(ret_slots, has_said ? wish->visible : variable, has_said, mem,
+                        err);
+}
+
+det_status slots_detect(const struct slots_wish *wish, struct arena *mem,
+                        struct slots *ret_slots, struct err *err)
+{
+    bool needs_gpus = is_type(wish, "cuda") || is_type(wish, "gpu");
+    struct slots slots = {0};
+    det_status status = DET_OK;
+
+    if (wish->count >= 0 || is_type(wish, "none"))
+        return make_cpus(MAX(wish->count, (int64_t)0), mem, ret_slots, err);
+    if (!is_type(wish, "cpu"))
+        status = find_gpus(wish, mem, &slots, err);
     if (status)
         return status;
+    if (!slots.count && needs_gpus)
+        return err_set(
+            err, DET_NOT_FOUND,
+            "slot_type is %s, but no NVIDIA GPU was found here; write auto to "
+            "train on the processor where there is none",
+            wish->type);
     if (!slots.count)
         return make_cpus((int64_t)executor_cores(), mem, ret_slots, err);
     *ret_slots = slots;

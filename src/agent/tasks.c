@@ -11,7 +11,9 @@
  * the task is found and reported again.  A killed supervisor leaves processes (which
  * are ended) and output (which is sent from its spool before the end is reported).  The
  * agent sends it with its own token, which the master accepts for reports and output of
- * its tasks. */
+ * its tasks.
+ *
+ * A supervisor whose directory was removed is found by its command line. */
 #include "agent/tasks.h"
 
 #include <inttypes.h>
@@ -20,16 +22,16 @@
 #include <unistd.h>
 
 #include "agent/master_link.h"
-#include "agent/privileged.h"
 #include "agent/task/control.h"
+#include "agent/task/left.h"
 #include "agent/task/master_cert.h"
-#include "agent/task/output/ship.h"
-#include "agent/task/output/spool.h"
 #include "agent/task/prepare/child.h"
 #include "agent/task/process_tree.h"
-#include "agent/task/ring_drain.h"
+#include "agent/task/quarantine.h"
 #include "agent/task/spec.h"
 #include "agent/task/task_dir.h"
+#include "agent/tasks_root.h"
+#include "base/clock.h"
 #include "base/io/io.h"
 #include "base/log.h"
 #include "base/memory/arena.h"
@@ -47,11 +49,13 @@ enum {
     SPEC_MEM = 128 << 20,
     START_MS = 10 * 1000,
     CONTROL_MS = 1000,
-    KILL_ROUNDS = 50,
-    ROOM_BYTES = 256 << 10, /* free space that a task needs to begin */
+    FAILED_LOOKS = 5,
+    FAILED_KILLS = 30,
+    FAILED_SENDS = 30,
+    UNHEARD_KILLS = 10,
 };
 
-enum entry_state { STARTING, WAITING, ALIVE, ENDED };
+enum entry_state { STARTING, ALIVE, ENDED };
 
 struct entry {
     enum entry_state state; /* this and wants_kill: under the registry's lock */
@@ -60,11 +64,14 @@ struct entry {
     char *allocation;
     int64_t rank;
     char *dir;
-    char *spec;            /* WAITING: the task to start once there is room */
-    int64_t cert_us;       /* when the certificate that it has was written */
-    bool knows_master;     /* its supervisor uses our master's address */
-    struct io_file *lock;  /* held once it ended */
-    bool has_output;       /* ENDED: its supervisor may have left some */
+    int64_t cert_us;      /* when the certificate that it has was written */
+    bool knows_master;    /* its supervisor uses our master's address */
+    struct io_file *lock; /* held once it ended */
+    bool has_output;      /* ENDED: its supervisor may have left some */
+    bool is_spoiled;      /* ENDED: to be set aside */
+    /* Consecutive looks that could not look, end its processes, send what is left, or pass on
+     * a kill. */
+    int failed_looks, failed_kills, failed_sends, unheard_kills;
     struct task_exit exit; /* ENDED; strings in `mem` */
     struct arena mem;
 };
@@ -74,12 +81,14 @@ struct tasks {
     struct map entries;
     struct io *io;
     char *root;
+    char *quarantine;
     char *program;
     char *agent_id;
     char *master_url;
     const char *cert_file; /* in `mem` */
     struct arena mem;
     const char *boot_id;
+    const char *control_group; /* in `mem`; NULL: none */
 };
 
 /* ---- entries --------------------------------------------------------------------- */
@@ -93,7 +102,6 @@ static void entry_free(struct entry *entry)
     mem_free(entry->name);
     mem_free(entry->allocation);
     mem_free(entry->dir);
-    mem_free(entry->spec);
     mem_free(entry);
 }
 
@@ -106,6 +114,13 @@ static char *PRINTF_LIKE(1, 2) text_of(const char *fmt, ...)
     buf_vprintf(&text, fmt, args);
     va_end(args);
     return buf_take(&text);
+}
+
+static char *path_beside(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+
+    return text_of("%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
 }
 
 static det_status entry_new(const struct tasks *tasks, const char *allocation,
@@ -203,13 +218,17 @@ static det_status adopt(struct tasks *tasks, const char *name, struct err *err)
 static det_status adopt_all(struct tasks *tasks, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT((size_t)SCRATCH * 16);
-    const char **names;
+    const char **names[2];
     det_status status = io_mkdir(tasks->io, tasks->root, true, err);
 
     if (!status)
-        status = io_list(tasks->io, tasks->root, &mem, &names, err);
-    for (; !status && *names; names++)
-        status = adopt(tasks, *names, err);
+        status = io_list(tasks->io, tasks->root, &mem, &names[0], err);
+    /* One may have been removed under its supervisor: the task is here until that ends. */
+    if (!status)
+        status = process_tree_supervised(tasks->root, &mem, &names[1], err);
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; !status && names[i][k]; k++)
+            status = adopt(tasks, names[i][k], err);
     return status;
 }
 
@@ -224,18 +243,22 @@ det_status tasks_new(const struct tasks_config *config, struct tasks **ret_tasks
     tasks->io = config->io;
     tasks->mem = (struct arena)ARENA_INIT(SCRATCH);
     tasks->root = mem_strdup(config->root);
+    tasks->quarantine = path_beside(config->root, "quarantine");
     tasks->program = mem_strdup(config->program);
     tasks->agent_id = mem_strdup(config->agent_id);
     tasks->master_url = mem_strdup(config->master_url);
     tasks->boot_id = task_dir_boot_id(&tasks->mem);
     tasks->cert_file = arena_strdup(&tasks->mem, config->cert_file);
-    if (tasks->root && tasks->program && tasks->agent_id && tasks->master_url &&
-        tasks->boot_id && !tasks->mem.has_failed)
+    tasks->control_group = arena_strdup(&tasks->mem, config->control_group);
+    if (tasks->root && tasks->quarantine && tasks->program && tasks->agent_id &&
+        tasks->master_url && tasks->boot_id && !tasks->mem.has_failed)
         status = lock_init(&tasks->lock, err);
     else
         status = err_default(err, DET_NOMEM);
     if (!status)
         status = adopt_all(tasks, err);
+    if (!status)
+        quarantine_prune(tasks->io, tasks->quarantine, clock_wall_us(&clock_system));
     if (status) {
         tasks_free(tasks);
         return status;
@@ -256,6 +279,7 @@ void tasks_free(struct tasks *tasks)
     lock_done(&tasks->lock);
     arena_done(&tasks->mem);
     mem_free(tasks->root);
+    mem_free(tasks->quarantine);
     mem_free(tasks->program);
     mem_free(tasks->agent_id);
     mem_free(tasks->master_url);
@@ -276,7 +300,7 @@ static det_status lay_down(struct tasks *tasks, struct entry *entry,
     if (!path || text.status)
         return err_default(err, path ? text.status : DET_NOMEM);
     /* The rest of an earlier run of the same name is useless. */
-    status = io_remove_tree(tasks->io, entry->dir, err);
+    status = io_remove_closed_tree(tasks->io, entry->dir, err);
     if (!status)
         status = io_mkdir(tasks->io, entry->dir, true, err);
     if (!status)
@@ -287,41 +311,36 @@ static det_status lay_down(struct tasks *tasks, struct entry *entry,
     return status;
 }
 
-/* A task of another user must pass through the agent's directory and that of its
- * tasks (identity.c).  If this fails, the task says why. */
-static void open_way(const struct tasks *tasks)
+/* After exit.json only the supervisor is left, which may stay. */
+static bool has_processes(struct tasks *tasks, const struct entry *entry,
+                          enum entry_state state)
 {
-    const char *slash = strrchr(tasks->root, '/');
-    CLEANUP(mem_freep)
-    char *above =
-        slash ? mem_strndup(tasks->root, (size_t)(slash - tasks->root)) : NULL;
-    struct err err = {0};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    const char *exit = task_dir_path(&mem, entry->dir, TASK_DIR_EXIT);
+    struct io_stat found;
 
-    if (above && *above && privileged_let_pass(above, &err))
-        log_warn("%s", err.text);
-    if (privileged_let_pass(tasks->root, &err))
-        log_warn("%s", err.text);
+    return state != ENDED && exit && io_stat(tasks->io, exit, &found, NULL) != DET_OK;
 }
 
-/* Whether the disk has room for a task's first files.  Not zeroes: some file systems
- * need no room for those. */
-static bool has_room(struct tasks *tasks)
+/* DET_BUSY: another run of the same task ("<task>.<run>") has processes here, one that the
+ * master has given up and that has not heard of it.  Two runs would disturb each other. */
+static det_status check_alone(struct tasks *tasks, const struct entry *entry,
+                              struct err *err)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(2 * ROOM_BYTES);
-    CLEANUP(io_closep) struct io_file *file = NULL;
-    char *path = arena_printf(&mem, "%s.room", tasks->root); /* beside the tasks */
-    char *bytes = arena_alloc(&mem, ROOM_BYTES);
-    det_status status = DET_OK;
+    const char *dot = strrchr(entry->allocation, '.');
+    size_t len = dot ? (size_t)(dot - entry->allocation) + 1 : 0;
+    const struct entry *other;
+    bool is_alone = true;
 
-    if (!path || !bytes)
-        return true; /* memory is short; the start reports that */
-    memset(bytes, 'x', ROOM_BYTES);
-    status = io_open(tasks->io, path, IO_WRITE | IO_CREATE | IO_TRUNCATE, &file, NULL);
-    if (!status)
-        status = io_write_at(file, 0, bytes, ROOM_BYTES, NULL);
-    if (file)
-        (void)io_remove(tasks->io, path, NULL);
-    return status != DET_FULL;
+    lock_take(&tasks->lock);
+    for (size_t i = 0; len && is_alone && (other = map_next(&tasks->entries, &i));)
+        is_alone = strncmp(other->allocation, entry->allocation, len) != 0 ||
+                   strcmp(other->allocation, entry->allocation) == 0 ||
+                   !has_processes(tasks, other, other->state);
+    lock_give(&tasks->lock);
+    return is_alone ? DET_OK
+                    : err_set(err, DET_BUSY,
+                              "another run of it still has processes on this machine");
 }
 
 static void start_entry(struct tasks *tasks, struct entry *entry,
@@ -329,10 +348,15 @@ static void start_entry(struct tasks *tasks, struct entry *entry,
 {
     const char *argv[] = {tasks->program, "task", "run", entry->dir, NULL};
     struct err why = {0};
-    det_status status = lay_down(tasks, entry, spec, &why);
+    det_status status = check_alone(tasks, entry, &why);
+    bool is_wrong;
 
+    if (!status)
+        status = tasks_root_check_room(tasks->io, tasks->root, &why);
+    if (!status)
+        status = lay_down(tasks, entry, spec, &why);
     if (!status && is_others)
-        open_way(tasks);
+        tasks_root_open_way(tasks->root);
     if (!status)
         status = child_detach(argv, START_MS, &why);
     /* A slow supervisor may still start: then it holds its lock. */
@@ -343,26 +367,9 @@ static void start_entry(struct tasks *tasks, struct entry *entry,
         return;
     }
     log_error("cannot start %s: %s", entry->name, why.text);
-    end_as(tasks, entry, "FAILED", 1, why.text);
-}
-
-/* Keeps the spec.  A full disk is not the task's fault: the task neither fails nor
- * moves from one full agent to the next; it starts when there is room. */
-static det_status wait_for_room(struct tasks *tasks, struct entry *entry,
-                                const struct json *spec, struct err *err)
-{
-    struct buf text = BUF_INIT;
-
-    json_write(&text, spec);
-    entry->spec = buf_take(&text);
-    if (!entry->spec) {
-        end_as(tasks, entry, "TRANSIENT", 1, "the agent is out of memory");
-        return err_default(err, DET_NOMEM);
-    }
-    log_warn("no space left on the disk for '%s': %s starts when there is some",
-             tasks->root, entry->name);
-    set_state(tasks, entry, WAITING);
-    return DET_OK;
+    /* No program has run: all but a wrong spec is a fault of this machine. */
+    is_wrong = status == DET_INVALID || status == DET_TOO_LARGE;
+    end_as(tasks, entry, is_wrong ? "FAILED" : "LACKING", 1, why.text);
 }
 
 det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err *err)
@@ -376,8 +383,6 @@ det_status tasks_start(struct tasks *tasks, const struct json *spec, struct err 
         status = add_entry(tasks, read.allocation, read.rank, &entry, err);
     if (status || !entry)
         return status;
-    if (!has_room(tasks))
-        return wait_for_room(tasks, entry, spec, err);
     start_entry(tasks, entry, spec, read.user.uid && geteuid() == 0);
     return DET_OK;
 }
@@ -421,26 +426,6 @@ void tasks_write(struct json_writer *w, const char *key, struct tasks *tasks)
 
 /* ---- looking --------------------------------------------------------------------- */
 
-static void pass_kill(struct tasks *tasks, struct entry *entry)
-{
-    struct err err = {0};
-    bool wants_kill;
-
-    lock_take(&tasks->lock);
-    wants_kill = entry->wants_kill;
-    entry->wants_kill = false;
-    lock_give(&tasks->lock);
-    if (!wants_kill || !control_send(entry->dir, CONTROL_KILL, CONTROL_MS, &err))
-        return;
-    /* No supervisor listens: it is just ending or starting.  The next look knows
-     * more. */
-    if (err.status != DET_UNREACHABLE)
-        log_warn("cannot kill %s, retrying: %s", entry->name, err.text);
-    lock_take(&tasks->lock);
-    entry->wants_kill = true;
-    lock_give(&tasks->lock);
-}
-
 /* A supervisor started by an earlier agent may know the master by another address. */
 static void pass_master(struct tasks *tasks, struct entry *entry)
 {
@@ -455,141 +440,171 @@ static void pass_master(struct tasks *tasks, struct entry *entry)
     entry->knows_master = !status || status == DET_UNSUPPORTED;
 }
 
-/* Ends the processes that a dead supervisor left, and returns why it died. */
-static const char *clean_up(struct tasks *tasks, const struct entry *entry)
+static struct left left_of(const struct tasks *tasks, const struct entry *entry)
 {
-    static const char vanished[] = "its supervisor vanished";
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
-    const char *run_dir = task_dir_path(&mem, entry->dir, TASK_DIR_RUN);
-    struct task_dir_pid pid = {0};
+    return (struct left){.io = tasks->io,
+                         .dir = entry->dir,
+                         .name = entry->name,
+                         .allocation = entry->allocation,
+                         .rank = entry->rank,
+                         .boot_id = tasks->boot_id,
+                         .control_group = tasks->control_group};
+}
+
+/* Whether all processes of the task have ended; *ret_why says why its supervisor has.  A run
+ * that is reported too early would overlap with the next one, but nothing ends a process that
+ * the kernel holds: after a while the report is better than none, unless only a lack of memory
+ * or descriptors hides whether they have ended. */
+static bool end_processes(struct tasks *tasks, struct entry *entry,
+                          const char **ret_why)
+{
+    const struct left left = left_of(tasks, entry);
     struct err err = {0};
-    size_t count = 1;
-    det_status status = task_dir_read_pid(tasks->io, entry->dir, &mem, &pid, &err);
+    det_status status = left_end(&left, ret_why, &err);
 
-    if (!run_dir)
-        return vanished;
-    /* Its processes are known by their environment, too. */
-    if (status && status != DET_NOT_FOUND)
-        log_warn("%s", err.text);
-    if (!status && pid.boot_id && strcmp(pid.boot_id, tasks->boot_id) != 0)
-        return "its machine was restarted"; /* these numbers belong to others now */
-    for (int i = 0; count && i < KILL_ROUNDS; i++)
-        if (process_tree_kill_rest(&pid, run_dir, &count, &err)) {
-            log_error("%s", err.text);
-            break;
-        }
-    return vanished;
-}
-
-static det_status ship_spools(const struct entry *entry, struct master_link *link,
-                              struct spool *spool[SHIP_STREAMS], struct err *err)
-{
-    const struct ship_config config = {.spool = {spool[0], spool[1]},
-                                       .link = link,
-                                       .allocation = entry->allocation,
-                                       .rank = entry->rank};
-    struct ship *ship = NULL;
-    det_status status = ship_new(&config, &ship, err);
-
-    if (!status)
-        status = ship_rest(ship, err);
-    ship_free(ship);
-    return status;
-}
-
-static det_status drain_ring(struct tasks *tasks, const struct entry *entry,
-                             struct master_link *link, struct spool *log,
-                             struct err *err)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
-    struct ring_drain_config config = {.io = tasks->io,
-                                       .link = link,
-                                       .allocation = entry->allocation,
-                                       .rank = entry->rank};
-    struct ring_drain *drain = NULL;
-    char text[ERR_TEXT_SIZE];
-    struct io_stat found;
-    det_status status;
-
-    config.dir = task_dir_path(&mem, entry->dir, TASK_DIR_REPORTS);
-    if (!config.dir)
-        return err_default(err, DET_NOMEM);
-    status = io_stat(tasks->io, config.dir, &found, err);
+    if (err_is_lack(status) || (status && ++entry->failed_kills < FAILED_KILLS))
+        return false;
     if (status)
-        return status == DET_NOT_FOUND ? DET_OK : status; /* it never began */
-    status = ring_drain_new(&config, &drain, err);
-    if (!status)
-        status = ring_drain_rest(drain, err);
-    while (drain && ring_drain_take_note(drain, text)) {
-        char line[ERR_TEXT_SIZE + 16];
-        int len = snprintf(line, sizeof(line), "[det] %s\n", text);
-
-        if (log)
-            spool_write(log, 0, line, MIN((size_t)len, sizeof(line) - 1));
-    }
-    ring_drain_free(drain);
-    return status;
+        log_error("%s", err.text);
+    else
+        entry->failed_kills = 0;
+    return true;
 }
 
-/* A refusal is not a reason to keep the rest; but a wrong token is the agent's
- * problem. */
-static det_status retry_or_lose(const struct entry *entry, const char *what,
-                                det_status status, const struct err *err)
+static void pass_kill(struct tasks *tasks, struct entry *entry)
 {
-    if (master_link_may_retry(status) || status == DET_UNAUTHENTICATED)
-        return status;
-    if (status)
-        log_warn("the end of the %s of %s was lost: %s", what, entry->name, err->text);
-    return DET_OK;
-}
-
-/* Sends the reports and the output that the supervisor could not send, with the
- * agent's own token: the task's may be the reason. */
-static det_status ship_left(struct tasks *tasks, const struct entry *entry,
-                            struct master_link *link)
-{
-    struct spool_config config = {.io = tasks->io, .dir = entry->dir};
-    struct spool *spool[SHIP_STREAMS] = {NULL};
     struct err err = {0};
-    struct err why = {0};
-    bool is_empty = true;
-    det_status status = DET_OK;
-    det_status drained;
+    const char *unused;
+    bool wants_kill;
 
-    for (size_t i = 0; !status && i < SHIP_STREAMS; i++) {
-        config.name = ship_streams[i];
-        status = spool_open(&config, &spool[i], &err);
+    lock_take(&tasks->lock);
+    wants_kill = entry->wants_kill;
+    entry->wants_kill = false;
+    lock_give(&tasks->lock);
+    if (!wants_kill)
+        return;
+    if (!control_send(entry->dir, CONTROL_KILL, CONTROL_MS, &err)) {
+        entry->unheard_kills = 0;
+        return;
     }
-    drained = drain_ring(tasks, entry, link, spool[1], &why);
-    drained = retry_or_lose(entry, "reports", drained, &why);
-    for (size_t i = 0; !status && !drained && i < SHIP_STREAMS; i++) {
-        spool_end(spool[i], 0);
-        is_empty = is_empty && spool_end_offset(spool[i]) == 0;
+    /* Somebody took its socket away, or stopped it. */
+    if (++entry->unheard_kills >= UNHEARD_KILLS) {
+        log_warn("killing %s and its supervisor: %s", entry->name, err.text);
+        (void)end_processes(tasks, entry, &unused);
     }
-    if (!status && !drained && !is_empty)
-        status = ship_spools(entry, link, spool, &err);
-    for (size_t i = 0; i < SHIP_STREAMS; i++)
-        spool_close(spool[i]);
-    return drained ? drained : retry_or_lose(entry, "output", status, &err);
+    /* No supervisor listens: it is just ending or starting.  The next look knows
+     * more. */
+    if (err.status != DET_UNREACHABLE)
+        log_warn("cannot kill %s, retrying: %s", entry->name, err.text);
+    lock_take(&tasks->lock);
+    entry->wants_kill = true;
+    lock_give(&tasks->lock);
 }
 
-/* Looks whether a supervisor still works on it; if not, takes over what it left. */
-static void look_for_end(struct tasks *tasks, struct entry *entry)
+/* ---- ends ------------------------------------------------------------------------ */
+
+static void end_left(struct tasks *tasks, struct entry *entry, const char *exit,
+                     const char *reason)
+{
+    entry->has_output = true;
+    end_as(tasks, entry, exit, 1, reason);
+}
+
+/* A process of the task has made something of its directory that no crash leaves.  That is a
+ * failure of the program, and costs a restart. */
+static void end_spoiled(struct tasks *tasks, struct entry *entry, const char *what)
+{
+    CLEANUP(buf_done) struct buf reason = BUF_INIT;
+
+    buf_printf(&reason, TASK_DIR_SPOILED "%s", what);
+    log_error("%s: %s", entry->name, reason.status ? what : reason.data);
+    entry->is_spoiled = true;
+    end_left(tasks, entry, "FAILED", reason.status ? what : reason.data);
+}
+
+/* The lock cannot be looked at: for a moment, or because somebody made it so. */
+static void look_in_vain(struct tasks *tasks, struct entry *entry,
+                         const struct err *why)
+{
+    struct err err = {0};
+    const char *unused;
+
+    if (err_is_lack(why->status) ||
+        (task_dir_check(tasks->io, entry->dir, &err) != DET_CORRUPT &&
+         ++entry->failed_looks < FAILED_LOOKS)) {
+        log_error("%s", why->text);
+        return;
+    }
+    if (end_processes(tasks, entry, &unused))
+        end_spoiled(tasks, entry, err.status == DET_CORRUPT ? err.text : why->text);
+}
+
+/* There is an exit.json. */
+static void find_exit(struct tasks *tasks, struct entry *entry)
 {
     struct task_exit exit;
     struct err err = {0};
+    det_status status =
+        task_dir_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
+
+    if (err_is_lack(status)) /* the next look reads it */
+        return;
+    if (status) {
+        end_left(tasks, entry, "TRANSIENT", err.text);
+        return;
+    }
+    entry->has_output = true;
+    end_as(tasks, entry, exit.exit, exit.code, exit.reason ? exit.reason : "ended");
+    entry->exit.is_final = exit.is_final;
+}
+
+/* No supervisor works on it: we take over what it left. */
+static void take_over(struct tasks *tasks, struct entry *entry,
+                      enum task_dir_state state)
+{
+    struct err err = {0};
+    const char *why = NULL;
+    det_status status = task_dir_check(tasks->io, entry->dir, &err);
+
+    if (!end_processes(tasks, entry, &why))
+        return;
+    if (status == DET_CORRUPT)
+        end_spoiled(tasks, entry, err.text);
+    else if (state == TASK_DIR_VANISHED)
+        end_left(tasks, entry, "TRANSIENT", why);
+    else
+        find_exit(tasks, entry);
+}
+
+/* Also if that cannot be found out now. */
+static bool may_have_supervisor(const struct entry *entry)
+{
+    pid_t pid;
+
+    return process_tree_supervisor(entry->dir, &pid, NULL) || pid;
+}
+
+/* Looks whether a supervisor still works on it. */
+static void look_for_end(struct tasks *tasks, struct entry *entry)
+{
+    struct err err = {0};
     enum task_dir_state state;
+    const char *unused;
     det_status status =
         task_dir_look(tasks->io, entry->dir, &state, &entry->lock, &err);
 
-    if (status == DET_NOT_FOUND) {
-        end_as(tasks, entry, "TRANSIENT", 1, "its directory was removed");
+    if (status == DET_NOT_FOUND && !task_dir_check(tasks->io, entry->dir, &err)) {
+        /* A supervisor ends the task and delivers what it holds. */
+        pass_kill(tasks, entry);
+        if (!may_have_supervisor(entry) && end_processes(tasks, entry, &unused))
+            end_as(tasks, entry, "TRANSIENT", 1, "its directory was removed");
         return;
     }
     if (status) {
-        log_error("%s", err.text);
+        look_in_vain(tasks, entry, &err);
         return;
     }
+    entry->failed_looks = 0;
     if (state == TASK_DIR_ALIVE) {
         pass_kill(tasks, entry);
         (void)master_cert_pass(tasks->io, tasks->cert_file, entry->dir, &entry->cert_us,
@@ -597,26 +612,34 @@ static void look_for_end(struct tasks *tasks, struct entry *entry)
         pass_master(tasks, entry);
         return;
     }
-    if (state == TASK_DIR_VANISHED) {
-        const char *why = clean_up(tasks, entry);
-
-        entry->has_output = true;
-        end_as(tasks, entry, "TRANSIENT", 1, why);
-        return;
-    }
-    status = task_dir_read_exit(tasks->io, entry->dir, &entry->mem, &exit, &err);
-    if (status == DET_NOMEM) { /* there is an exit.json: the next look reads it */
+    if (state != TASK_DIR_VANISHED || !may_have_supervisor(entry) ||
+        task_dir_check(tasks->io, entry->dir, &err) == DET_CORRUPT)
+        take_over(tasks, entry, state);
+    else /* its lock was removed, or it starts */
+        pass_kill(tasks, entry);
+    /* The next look takes the lock again. */
+    if (state_of(tasks, entry) == ALIVE)
         io_closep(&entry->lock);
-        return;
-    }
-    entry->has_output = true;
-    if (status) { /* then nothing says that its processes are gone */
-        (void)clean_up(tasks, entry);
-        end_as(tasks, entry, "TRANSIENT", 1, err.text);
-        return;
-    }
-    end_as(tasks, entry, exit.exit, exit.code, exit.reason ? exit.reason : "ended");
-    entry->exit.is_final = exit.is_final;
+}
+
+/* Whether reports and output were sent, or cannot be.  A listing that does not fit into memory
+ * will not fit later either. */
+static bool send_left(struct tasks *tasks, struct entry *entry,
+                      struct master_link *link)
+{
+    const struct left left = left_of(tasks, entry);
+    struct err lost = {0};
+    det_status status = left_send(&left, link, &lost);
+
+    if (status != DET_NOMEM)
+        entry->failed_sends = 0;
+    if (status == DET_NOMEM && ++entry->failed_sends >= FAILED_SENDS)
+        (void)err_set(&lost, DET_TOO_LARGE, "reports and output need too much memory");
+    else if (status)
+        return false;
+    if (lost.status && !entry->is_spoiled)
+        end_spoiled(tasks, entry, lost.text);
+    return true;
 }
 
 static det_status send_exit(struct tasks *tasks, const struct entry *entry,
@@ -651,11 +674,19 @@ static det_status send_exit(struct tasks *tasks, const struct entry *entry,
 /* The end is reported: nothing of the task is needed any more. */
 static void forget_entry(struct tasks *tasks, struct entry *entry)
 {
+    int64_t now_us = clock_wall_us(&clock_system);
     struct err err = {0};
+    struct err why = {0};
+    det_status status = DET_FAILED;
 
-    /* If the directory stays, the next agent finds, reports and removes it. */
-    if (io_remove_tree(tasks->io, entry->dir, &err))
+    if (!entry->is_spoiled)
+        status = io_remove_closed_tree(tasks->io, entry->dir, &err);
+    if (status && err.status)
         log_error("%s", err.text);
+    /* If the directory stays, the next agent finds, reports and removes it. */
+    if (status &&
+        quarantine_put(tasks->io, tasks->quarantine, entry->dir, now_us, &why))
+        log_error("%s", why.text);
     lock_take(&tasks->lock);
     smap_remove(&tasks->entries, entry->name);
     lock_give(&tasks->lock);
@@ -679,38 +710,14 @@ static bool report_exit(struct tasks *tasks, struct entry *entry,
     return true;
 }
 
-static void look_for_room(struct tasks *tasks, struct entry *entry)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SPEC_MEM);
-    struct task_spec read;
-    struct json *spec;
-    struct err err = {0};
-    bool wants_kill;
-
-    lock_take(&tasks->lock);
-    wants_kill = entry->wants_kill;
-    lock_give(&tasks->lock);
-    if (wants_kill) {
-        end_as(tasks, entry, "KILLED", 128 + SIGKILL, "it had not started");
-        return;
-    }
-    if (!has_room(tasks) ||
-        json_parse(entry->spec, strlen(entry->spec), &mem, &spec, &err) ||
-        spec_read(spec, &mem, &read, &err))
-        return; /* or no memory: the next look */
-    start_entry(tasks, entry, spec, read.user.uid && geteuid() == 0);
-}
-
 static bool look_at_entry(struct tasks *tasks, struct entry *entry,
                           struct master_link *link)
 {
-    if (state_of(tasks, entry) == WAITING)
-        look_for_room(tasks, entry);
     if (state_of(tasks, entry) == ALIVE)
         look_for_end(tasks, entry);
     if (state_of(tasks, entry) != ENDED)
         return true;
-    if (entry->has_output && ship_left(tasks, entry, link))
+    if (entry->has_output && !send_left(tasks, entry, link))
         return false;
     entry->has_output = false;
     return report_exit(tasks, entry, link);
@@ -763,6 +770,21 @@ void tasks_term(struct tasks *tasks)
             log_warn("cannot end %s: %s", (*entry)->name, err.text);
 }
 
+void tasks_end(struct tasks *tasks)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
+    struct entry **entry;
+    const char *unused;
+
+    if (!list_entries(tasks, &mem, &entry))
+        return;
+    for (; *entry; entry++)
+        if (has_processes(tasks, *entry, state_of(tasks, *entry))) {
+            log_warn("%s did not end in time, killing it", (*entry)->name);
+            (void)end_processes(tasks, *entry, &unused);
+        }
+}
+
 size_t tasks_running(struct tasks *tasks)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SCRATCH);
@@ -771,14 +793,7 @@ size_t tasks_running(struct tasks *tasks)
 
     if (!list_entries(tasks, &mem, &entry))
         return 0;
-    for (; *entry; entry++) {
-        const char *exit = task_dir_path(&mem, (*entry)->dir, TASK_DIR_EXIT);
-        struct io_stat found;
-
-        /* After exit.json only the supervisor is left, which may stay. */
-        count += state_of(tasks, *entry) != WAITING &&
-                 state_of(tasks, *entry) != ENDED && exit &&
-                 io_stat(tasks->io, exit, &found, NULL) != DET_OK;
-    }
+    for (; *entry; entry++)
+        count += state_of(tasks, *entry) != ENDED;
     return count;
 }

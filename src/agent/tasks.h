@@ -5,6 +5,10 @@
  *   STARTING --> ALIVE --> ENDED (to be reported) --> forgotten, directory removed
  *       \__________________/
  *
+ * The agent believes nothing in a directory that its task could have changed: it opens plain
+ * files only, checks what they hold, and sets a directory aside that is not what it should be
+ * (quarantine.h).
+ *
  * Threading: tasks_start(), tasks_kill() and tasks_write() may be called by one thread
  * while another is in tasks_look(). */
 #ifndef AGENT_TASKS_H
@@ -29,6 +33,7 @@ struct tasks_config {
     const char *cert_file;  /* by which tasks know it; NULL: none */
     const char *program;
     const char *agent_id;
+    const char *control_group; /* in which tasks get theirs; NULL: none */
 };
 
 /* Makes the directory and adopts the tasks that are there. */
@@ -50,8 +55,11 @@ void tasks_write(struct json_writer *w, const char *key, struct tasks *tasks);
  * the master is away. */
 bool tasks_look(struct tasks *tasks, struct master_link *link);
 
-/* Tells all tasks to end. */
+/* Tells all tasks to end; again and again, since some may just be starting. */
 void tasks_term(struct tasks *tasks);
+/* Kills those that did not, with their supervisors. */
+void tasks_end(struct tasks *tasks);
+/* Tasks that run or start, and supervisors that have not ended. */
 size_t tasks_running(struct tasks *tasks);
 
 #endif

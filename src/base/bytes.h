@@ -6,6 +6,7 @@
 #define BASE_BYTES_H
 
 #include <endian.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -36,6 +37,15 @@ static inline uint64_t get_u64(const unsigned char *from)
     uint64_t value;
 
     memcpy(&value, from, sizeof(value));
+    return le64toh(value);
+}
+
+/* For `bytes` up to 8. */
+static inline uint64_t get_number(const unsigned char *from, size_t bytes)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, from, bytes);
     return le64toh(value);
 }
 

@@ -78,9 +78,15 @@ det_status err_default(struct err *err, det_status status)
 }
 
 /* Only codes that callers act upon; the rest is DET_IO, and the sentence tells. */
-static det_status status_of_errno(int code)
+det_status err_status_of(int code)
 {
     switch (code) {
+    case EAGAIN: /* of fork() and pthread_create() */
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case EUSERS:
+        return DET_BUSY;
     case ENOMEM:
         return DET_NOMEM;
     case ENOSPC:
@@ -108,7 +114,12 @@ det_status err_errno(struct err *err, int code, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(what, sizeof(what), fmt, args);
     va_end(args);
-    return err_set(err, status_of_errno(code), "%s: %s", what, strerror(code));
+    return err_set(err, err_status_of(code), "%s: %s", what, strerror(code));
+}
+
+bool err_is_lack(det_status status)
+{
+    return status == DET_NOMEM || status == DET_FULL || status == DET_BUSY;
 }
 
 det_status err_prefix(struct err *err, const char *fmt, ...)

@@ -9,6 +9,7 @@
 #define BASE_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include "base/compiler.h"
 #include "det/status.h"
@@ -29,8 +30,14 @@ det_status err_setv(struct err *err, det_status status, const char *fmt, va_list
 /* Writes the default sentence of `status` unless a sentence is there already. */
 det_status err_default(struct err *err, det_status status);
 
-/* "<what>: <strerror>", with the status that fits errno value `code`: DET_NOMEM,
- * DET_FULL, DET_NOT_FOUND, DET_FORBIDDEN, else DET_IO. */
+/* The status that fits an errno value: DET_NOMEM, DET_FULL, DET_BUSY (no more processes
+ * or files), DET_NOT_FOUND, DET_FORBIDDEN, DET_EXISTS, else DET_IO. */
+det_status err_status_of(int code);
+/* Whether a failure of this machine says that it lacks memory, disk space, processes or
+ * files: what fails now may work later, or elsewhere. */
+bool err_is_lack(det_status status);
+
+/* "<what>: <strerror>", with the status that fits errno value `code`. */
 det_status err_errno(struct err *err, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* Puts "<context>: " in front of the sentence; returns the status in it. */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log.c - builds each line on the stack and writes it with one write(2).
  *
- * The two variables below are the only state: the level and the descriptor. */
+ *   sentence (vsnprintf) --> text: control characters become spaces
+ *                        \-> JSON: escaped, and cut before the line is full
+ *   then the scopes, outermost first, while there is room
+ *
+ * The variables below are the only state. */
 #include "base/log.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -21,11 +24,31 @@
  * them: readers need no barrier. */
 static _Atomic int log_least = LOG_INFO;
 static _Atomic int log_fd = STDERR_FILENO;
+static _Atomic int log_format = LOG_TEXT;
+static _Atomic bool log_has_colors;
+static const char *_Atomic log_process = "det";
+static _Thread_local struct log_scope *log_scopes;
 
-/* As printed, padded to one width. */
-static const char *const level_labels[] = {"ERROR", "WARN ", "INFO ", "DEBUG", "TRACE"};
+static const struct {
+    const char *label; /* as printed, padded to one width */
+    const char *name;
+    const char *color;
+} levels[] = {
+    [LOG_ERROR] = {"ERROR", "error", "\033[31m"},
+    [LOG_WARN] = {"WARN ", "warn", "\033[33m"},
+    [LOG_INFO] = {"INFO ", "info", "\033[32m"},
+    [LOG_DEBUG] = {"DEBUG", "debug", "\033[36m"},
+    [LOG_TRACE] = {"TRACE", "trace", "\033[90m"},
+};
 
-enum { LINE_SIZE = 4096, LINE_TAIL = 4 /* room for "..." and the line break */ };
+enum {
+    SENTENCE_SIZE = 3072,
+    LINE_SIZE = 4096,                 /* PIPE_BUF: a pipe takes such a line whole */
+    SCOPE_TEXT = 64,                  /* bytes of a scope's text that are shown */
+    SCOPE_ROOM = 6 * SCOPE_TEXT + 32, /* the most that a scope needs, escaped */
+    SCOPES_ROOM = 2 * SCOPE_ROOM,
+    LINE_TAIL = 8, /* "...", a quote, a brace and the line break */
+};
 
 struct line {
     size_t len;
@@ -38,24 +61,53 @@ void log_setup(enum log_level level, int fd)
     atomic_store(&log_fd, fd);
 }
 
-static void PRINTF_LIKE(2, 0)
-    line_vprintf(struct line *line, const char *fmt, va_list args)
+void log_set_format(enum log_format format, const char *process, bool has_colors)
 {
-    /* The tail stays free: a cut line can still say so and end. */
-    size_t room = LINE_SIZE - LINE_TAIL - line->len;
-    int len = vsnprintf(line->text + line->len, room, fmt, args);
+    atomic_store(&log_format, (int)format);
+    atomic_store(&log_process, process);
+    atomic_store(&log_has_colors, has_colors);
+}
 
+enum log_level log_level_named(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(levels); i++)
+        if (!strcmp(name, levels[i].name))
+            return (enum log_level)i;
+    return LOG_INFO;
+}
+
+void log_scope_push(struct log_scope *scope)
+{
+    scope->outer = log_scopes;
+    log_scopes = scope;
+}
+
+void log_scope_pop(struct log_scope *scope)
+{
+    assert(log_scopes == scope);
+    log_scopes = scope->outer;
+}
+
+/* ---- parts of a line ------------------------------------------------------------- */
+
+static void PRINTF_LIKE(2, 3) line_printf(struct line *line, const char *fmt, ...)
+{
+    size_t room = LINE_SIZE - line->len;
+    va_list args;
+    int len;
+
+    va_start(args, fmt);
+    len = vsnprintf(line->text + line->len, room, fmt, args);
+    va_end(args);
     if (len > 0)
         line->len += MIN((size_t)len, room - 1);
 }
 
-static void PRINTF_LIKE(2, 3) line_printf(struct line *line, const char *fmt, ...)
+static void line_put(struct line *line, const char *bytes, size_t len)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    line_vprintf(line, fmt, args);
-    va_end(args);
+    len = MIN(len, LINE_SIZE - line->len);
+    memcpy(line->text + line->len, bytes, len);
+    line->len += len;
 }
 
 /* Always UTC: the logs of several machines can be merged by sorting. */
@@ -71,19 +123,162 @@ static void line_time(struct line *line)
                 (int)(now_us / 1000 % 1000));
 }
 
-static void line_end(struct line *line)
+/* One event is one line, even if it quotes text of users. */
+static void line_plain(struct line *line, const char *text, size_t len)
 {
-    bool is_cut = line->len >= LINE_SIZE - LINE_TAIL - 1;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
 
-    /* One event is one line, even if it quotes text of users. */
-    for (size_t i = 0; i < line->len; i++)
-        if ((unsigned char)line->text[i] < ' ' || line->text[i] == 0x7f)
-            line->text[i] = ' ';
-    if (is_cut) {
-        memcpy(line->text + line->len, "...", 3);
-        line->len += 3;
+        line_put(line, (unsigned char)c < ' ' || c == 0x7f ? " " : &c, 1);
     }
-    line->text[line->len++] = '\n';
+}
+
+/* The forms of UTF-8, by their first byte and the bounds of the second; overlong forms and
+ * surrogates are none. */
+static const struct {
+    unsigned char first, last; /* of the first byte */
+    unsigned char least, most; /* of the second */
+    unsigned char len;
+} utf8_forms[] = {
+    {0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2},
+    {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+    {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
+    {0xf4, 0xf4, 0x80, 0x8f, 4},
+};
+
+/* The length of the character at `at`; 0: not UTF-8. */
+static size_t utf8_length(const unsigned char *at, size_t left)
+{
+    size_t form = 0;
+    size_t len;
+
+    while (form < ARRAY_LEN(utf8_forms) && *at > utf8_forms[form].last)
+        form++;
+    if (form == ARRAY_LEN(utf8_forms) || *at < utf8_forms[form].first)
+        return 0;
+    len = utf8_forms[form].len;
+    if (len > left)
+        return 0;
+    if (len > 1 && (at[1] < utf8_forms[form].least || at[1] > utf8_forms[form].most))
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+/* Without quotes.  False: cut before `most` bytes of the line were used. */
+static bool line_json(struct line *line, const char *text, size_t len, size_t most)
+{
+    for (size_t i = 0; i < len;) {
+        const unsigned char *at = (const unsigned char *)text + i;
+        size_t width = utf8_length(at, len - i);
+
+        if (line->len + sizeof("\\u0000") > most)
+            return false;
+        if (!width)
+            line_put(line, "\xef\xbf\xbd", 3);
+        else if (*at < ' ' || *at == 0x7f)
+            line_printf(line, "\\u%04x", *at);
+        else if (*at == '"' || *at == '\\')
+            line_printf(line, "\\%c", *at);
+        else
+            line_put(line, text + i, width);
+        i += MAX(width, 1u);
+    }
+    return true;
+}
+
+/* ---- scopes ---------------------------------------------------------------------- */
+
+static void scope_value(const struct log_scope *scope, char text[SCOPE_TEXT])
+{
+    if (scope->text && scope->number != -1)
+        snprintf(text, SCOPE_TEXT, "%s-%" PRIx64, scope->text, (uint64_t)scope->number);
+    else
+        snprintf(text, SCOPE_TEXT, "%s", scope->text);
+}
+
+/* logfmt: a value with other characters than these is quoted. */
+static bool is_plain_word(const char *text)
+{
+    for (; *text > ' ' && *text < 0x7f && *text != '"' && *text != '='; text++)
+        ;
+    return *text == '\0';
+}
+
+static void line_scope_text(struct line *line, const char *value)
+{
+    if (*value && is_plain_word(value)) {
+        line_put(line, value, strlen(value));
+        return;
+    }
+    line_put(line, "\"", 1);
+    for (; *value; value++) {
+        if (*value == '"' || *value == '\\')
+            line_put(line, "\\", 1);
+        line_plain(line, value, 1);
+    }
+    line_put(line, "\"", 1);
+}
+
+static void line_scope(struct line *line, const struct log_scope *scope, bool is_json)
+{
+    char value[SCOPE_TEXT];
+
+    if (scope->outer)
+        line_scope(line, scope->outer, is_json);
+    if (!scope->name || LINE_SIZE - line->len < SCOPE_ROOM + LINE_TAIL)
+        return;
+    line_printf(line, is_json ? ",\"%s\":" : " %s=", scope->name);
+    if (!scope->text) {
+        line_printf(line, "%" PRId64, scope->number);
+        return;
+    }
+    scope_value(scope, value);
+    if (is_json) {
+        line_put(line, "\"", 1);
+        (void)line_json(line, value, strlen(value), LINE_SIZE);
+        line_put(line, "\"", 1);
+    } else {
+        line_scope_text(line, value);
+    }
+}
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+static void line_as_text(struct line *line, enum log_level level, const char *sentence,
+                         size_t len)
+{
+    bool has_colors = atomic_load_explicit(&log_has_colors, memory_order_relaxed);
+
+    line_time(line);
+    line_printf(line, " %s%s%s ", has_colors ? levels[level].color : "",
+                levels[level].label, has_colors ? "\033[0m" : "");
+    line_plain(line, sentence, len);
+    if (len == SENTENCE_SIZE - 1)
+        line_put(line, "...", 3);
+    if (log_scopes)
+        line_scope(line, log_scopes, false);
+    line_put(line, "\n", 1);
+}
+
+static void line_as_json(struct line *line, enum log_level level, const char *sentence,
+                         size_t len)
+{
+    line_put(line, "{\"time\":\"", 9);
+    line_time(line);
+    line_printf(line, "\",\"level\":\"%s\",\"process\":\"%s\",\"message\":\"",
+                levels[level].name,
+                atomic_load_explicit(&log_process, memory_order_relaxed));
+    if (!line_json(line, sentence, len, LINE_SIZE - SCOPES_ROOM - LINE_TAIL) ||
+        len == SENTENCE_SIZE - 1)
+        line_put(line, "...", 3);
+    line_put(line, "\"", 1);
+    if (log_scopes)
+        line_scope(line, log_scopes, true);
+    line_put(line, "}\n", 2);
 }
 
 /* A failure to write the log cannot be reported anywhere. */
@@ -107,20 +302,24 @@ void log_line(enum log_level level, const char *fmt, ...)
     int fd = atomic_load_explicit(&log_fd, memory_order_relaxed);
     /* Callers often log before they report errno. */
     int code = errno;
+    char sentence[SENTENCE_SIZE];
     struct line line;
     va_list args;
+    int len;
 
-    assert((size_t)level < ARRAY_LEN(level_labels));
+    assert((size_t)level < ARRAY_LEN(levels));
     if (fd < 0 || (int)level > atomic_load_explicit(&log_least, memory_order_relaxed))
         return;
 
     line.len = 0;
-    line_time(&line);
-    line_printf(&line, " %s ", level_labels[level]);
     va_start(args, fmt);
-    line_vprintf(&line, fmt, args);
+    len = vsnprintf(sentence, sizeof(sentence), fmt, args);
     va_end(args);
-    line_end(&line);
+    len = len < 0 ? 0 : MIN(len, SENTENCE_SIZE - 1);
+    if (atomic_load_explicit(&log_format, memory_order_relaxed) == LOG_JSON)
+        line_as_json(&line, level, sentence, (size_t)len);
+    else
+        line_as_text(&line, level, sentence, (size_t)len);
     line_write(&line, fd);
     errno = code;
 }

@@ -9,7 +9,8 @@
  * tables have only the present spellings.
  *
  * To add a key: one row in keys/experiment_keys.c, master_keys.c, agent_keys.c or
- * job_keys.c.  To add an old spelling: one row in translate.c. */
+ * job_keys.c, and the code that uses it in tests/meta/key-uses.txt.  To add an old
+ * spelling: one row in translate.c. */
 #ifndef CONFIG_CONFIG_LOAD_H
 #define CONFIG_CONFIG_LOAD_H
 

@@ -22,7 +22,9 @@
 #include "config/keys/key_check.h"
 #include "config/keys/key_complete.h"
 #include "config/keys/key_tables.h"
+#include "config/launcher.h"
 #include "config/merge.h"
+#include "config/metric/metric_goal.h"
 #include "config/normal_form.h"
 #include "config/rules.h"
 #include "config/translate.h"
@@ -42,6 +44,20 @@ static const struct json *not_null(const struct json *value)
     return json_is_null(value) ? NULL : value;
 }
 
+/* If the user says nothing, the launch layer decides.  A program whose layer is unknown
+ * may start one that uses a single agent. */
+static void read_single_node(const struct json *said, struct experiment_config *config)
+{
+    enum launcher_reach reach = launcher_reach(config->entrypoint);
+
+    if (!json_is_null(said)) {
+        config->is_single_node = json_bool(said, false);
+        return;
+    }
+    config->is_single_node = reach == REACH_ONE_NODE;
+    config->prefers_single_node = reach == REACH_UNKNOWN;
+}
+
 static void read_resources(const struct json *tree, struct experiment_config *config)
 {
     const struct json *resources = json_get(tree, "resources");
@@ -49,7 +65,7 @@ static void read_resources(const struct json *tree, struct experiment_config *co
     config->slots_per_trial = read_u32(resources, "slots_per_trial");
     config->priority = read_u32(resources, "priority");
     config->max_slots = json_i64(json_get(resources, "max_slots"), -1);
-    config->is_single_node = json_bool(json_get(resources, "is_single_node"), false);
+    read_single_node(json_get(resources, "is_single_node"), config);
     config->resource_pool = json_str(json_get(resources, "resource_pool"), "");
     if (!json_number(json_get(resources, "weight"), &config->weight))
         config->weight = 1;
@@ -265,6 +281,7 @@ det_status experiment_config_load_tree(struct json *tree,
                                        struct err *err)
 {
     struct key_table table = experiment_key_table();
+    const char *doubt;
     const char *json;
     det_status st;
 
@@ -282,13 +299,17 @@ det_status experiment_config_load_tree(struct json *tree,
     if (st)
         return st;
 
+    doubt = metric_goal_doubt(json_get(tree, "searcher"), mem);
     tree = complete(tree, mem);
     config_choose_pool(json_get(tree, "resources"), "slots_per_trial",
                        defaults->compute_pool, defaults->aux_pool, mem);
     json = tree ? json_text(mem, tree) : NULL;
     if (!json || mem->has_failed)
         return err_set(err, DET_NOMEM, "%s", det_status_text(DET_NOMEM));
-    return read_out(tree, json, mem, ret_config, err);
+    st = read_out(tree, json, mem, ret_config, err);
+    if (!st)
+        ret_config->metric_doubt = doubt;
+    return st;
 }
 
 det_status experiment_config_open(const char *json, size_t len, struct arena *mem,

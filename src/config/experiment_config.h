@@ -50,6 +50,7 @@ struct experiment_config {
     double weight;
     int64_t max_slots; /* -1: no cap */
     bool is_single_node;
+    bool prefers_single_node;     /* its program may be unable to use several agents */
     const char *resource_pool;    /* "": the default */
     int64_t preemption_timeout_s; /* -1: the cluster's default */
     int64_t log_retention_days;   /* -2: not given; -1: for ever */
@@ -61,6 +62,7 @@ struct experiment_config {
     const char *storage_directory; /* where checkpoints are; NULL: not a directory */
     const struct json *environment_variables; /* list of "K=V" for CPU tasks */
     const struct json *log_policies;
+    const char *metric_doubt; /* metric_goal_doubt() of a submitted file, or NULL */
     const char *project;
     const char *workspace;
     int64_t source_trial_id;            /* 0: none */

@@ -47,7 +47,6 @@ static const struct {
     {KEY_SECRET, "secret: never shown"},
     {KEY_RELOADABLE, "takes effect without a restart"},
     {KEY_DEPRECATED, "deprecated: it works, but new files should not use it"},
-    {KEY_IGNORED, "accepted, but has no effect"},
 };
 
 static void explain_row(const struct config_key *row, struct buf *out)
@@ -64,6 +63,8 @@ static void explain_row(const struct config_key *row, struct buf *out)
         buf_printf(out, "  not built yet: %s\n", row->later_words[i]);
     if (row->not_built)
         buf_printf(out, "  not built yet: %s\n", row->not_built);
+    if (row->no_effect)
+        buf_printf(out, "  accepted, but has no effect: %s\n", row->no_effect);
     if (row->refuse)
         buf_printf(out, "  refused: %s\n", row->refuse);
 }
@@ -216,7 +217,7 @@ static void write_notes(const struct config_key *row, struct buf *out)
         buf_puts(out, "; required");
     if (row->flags & KEY_DEPRECATED)
         buf_puts(out, "; deprecated");
-    if (row->flags & KEY_IGNORED)
+    if (row->no_effect)
         buf_puts(out, "; no effect");
     if (row->flags & KEY_RELOADABLE)
         buf_puts(out, "; reloadable");

@@ -11,6 +11,7 @@
 #include "config/keys/key_check.h"
 #include "config/keys/key_complete.h"
 #include "config/keys/key_tables.h"
+#include "config/launcher.h"
 #include "config/merge.h"
 #include "config/normal_form.h"
 #include "config/rules.h"
@@ -35,7 +36,9 @@ static det_status read_out(const struct json *tree, const char *text,
         .slots = json_i64(json_get(resources, "slots"), 1),
         .priority = json_i64(json_get(resources, "priority"), 0),
         .weight = 1,
-        .is_single_node = json_bool(json_get(resources, "is_single_node"), false),
+        .is_single_node =
+            json_bool(json_get(resources, "is_single_node"),
+                      launcher_reach(json_get(tree, "entrypoint")) == REACH_ONE_NODE),
         .resource_pool = json_str(json_get(resources, "resource_pool"), ""),
         .preemption_timeout_s = json_i64(json_get(tree, "preemption_timeout"), 0),
         .environment_variables =

@@ -26,7 +26,7 @@ static struct json *mask(const struct key_table *table, const char *pattern,
         if (value->kind == JSON_ARRAY)
             json_push(copy, shown);
         else
-            json_set(mem, copy, item->key, shown);
+            json_add(mem, copy, item->key, shown);
     }
     return copy;
 }

@@ -13,6 +13,7 @@
 #include "base/memory/arena.h"
 #include "config/keys/key.h"
 #include "data/json/json.h"
+#include "data/json/json_index.h"
 
 enum merge_rule {
     MERGE_APPEND,  /* lower elements with a new `key` are appended */
@@ -91,16 +92,20 @@ static struct json *stand_in_for(struct arena *mem, struct json *merged,
 static struct json *merge_maps(struct arena *mem, const struct json *over,
                                const struct json *base, struct spot at)
 {
+    CLEANUP(json_index_done) struct json_index overs = {0};
+    CLEANUP(json_index_done) struct json_index bases = {0};
     struct json *merged = json_new(mem, JSON_OBJECT);
 
+    json_index_init(&overs, over, base->list.count);
+    json_index_init(&bases, base, over->list.count);
     json_each(member, over) {
-        const struct json *below = json_get(base, member->key);
+        const struct json *below = json_index_get(&bases, member->key);
         struct spot spot = spot_below(mem, at, member->key);
 
         add_member(merged, merge_value(mem, member, below, spot));
     }
     json_each(below, base) {
-        if (!json_get(over, below->key))
+        if (!json_index_get(&overs, below->key))
             add_member(merged, json_copy(mem, below));
     }
     return stand_in_for(mem, merged, over);

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/memory/arena.h"
 #include "data/json/json.h"
+#include "model/experiment_text.h"
 
 static const char *const devices[] = {"cpu", "cuda", "rocm"};
 
@@ -75,12 +76,14 @@ static void normalise_devices(struct json *resources, struct arena *mem)
     json_set(mem, resources, "devices", maps);
 }
 
+/* Too many are left as they are; the rules refuse them. */
 static void normalise_labels(struct json *tree, struct arena *mem)
 {
     struct json *labels = json_get(tree, "labels");
     struct json *once;
 
-    if (!labels || labels->kind != JSON_ARRAY)
+    if (!labels || labels->kind != JSON_ARRAY ||
+        labels->list.count > EXPERIMENT_LABELS_MOST)
         return;
     once = json_new(mem, JSON_ARRAY);
     json_each(label, labels) {

@@ -10,9 +10,11 @@
 #include "base/compiler.h"
 #include "base/text/pattern.h"
 #include "config/config_report.h"
+#include "config/metric/metric_goal.h"
 #include "config/signin_rules.h"
 #include "data/json/json.h"
 #include "data/text.h"
+#include "model/experiment_text.h"
 
 /* ---- checkpoint storage ---------------------------------------------------------- */
 
@@ -102,9 +104,18 @@ static void check_pattern(const struct json *pattern, struct config_report *repo
         config_report_error(report, pattern, "log_policies[].pattern", "%s", err.text);
 }
 
+/* More are refused by name: each would be compared with each line of output. */
+enum { LOG_POLICIES_MOST = 30 };
+
 static void check_log_policies(const struct json *policies,
                                struct config_report *report)
 {
+    if (json_first(policies) && policies->list.count > LOG_POLICIES_MOST) {
+        config_report_error(report, policies, "log_policies",
+                            "there are %zu; expected %d at most", policies->list.count,
+                            LOG_POLICIES_MOST);
+        return;
+    }
     json_each(policy, policies) {
         const char *name = json_str(json_get(policy, "name"), NULL);
         bool is_whole = !json_is_null(json_get(policy, "pattern")) &&
@@ -139,7 +150,11 @@ static void check_profiling(const struct json *tree, struct config_report *repor
 
 static void check_variables(const struct json *tree, struct config_report *report)
 {
-    json_each(list, json_path(tree, "environment.environment_variables")) {
+    const struct json *map = json_path(tree, "environment.environment_variables");
+    const struct json *nvidia = json_get(map, "cuda");
+    const struct json *amd = json_get(map, "rocm");
+
+    json_each(list, map) {
         json_each(variable, list) {
             const char *text = json_str(variable, "");
 
@@ -149,6 +164,10 @@ static void check_variables(const struct json *tree, struct config_report *repor
                                     "found '%s'; expected NAME=value", text);
         }
     }
+    /* A plain list was copied for each type of device; that is not a wish for AMD's. */
+    if (json_first(amd) && !json_equal(amd, nvidia))
+        config_report_notice(report, amd, "environment.environment_variables.rocm",
+                             "accepted, but has no effect: AMD GPUs are not built yet");
 }
 
 static void check_image(const struct json *tree, struct config_report *report)
@@ -176,19 +195,88 @@ static void check_requirements(const struct json *tree, struct config_report *re
             path);
 }
 
+static void check_text(const struct json *tree, const char *path, size_t most,
+                       struct config_report *report)
+{
+    const struct json *value = json_path(tree, path);
+    struct err err = {0};
+
+    if (experiment_text_check("it", json_str(value, NULL), most, &err))
+        config_report_error(report, value, path, "%s", err.text);
+}
+
+static void check_labels(const struct json *labels, struct config_report *report)
+{
+    struct err err = {0};
+
+    if (experiment_labels_check(labels, &err))
+        config_report_error(report, labels, "labels", "%s", err.text);
+}
+
+/* They are compared with the path of each new file. */
+enum { KEEP_MOST = 30, KEEP_BYTES_MOST = 200 };
+
+static void check_keep(const struct json *keep, struct config_report *report)
+{
+    if (json_first(keep) && keep->list.count > KEEP_MOST)
+        config_report_error(report, keep, "keep", "there are %zu; expected %d at most",
+                            keep->list.count, KEEP_MOST);
+    json_each(pattern, keep) {
+        const char *text = json_str(pattern, NULL);
+
+        if (!text)
+            continue;
+        if (strlen(text) > KEEP_BYTES_MOST)
+            config_report_error(report, pattern, "keep[]",
+                                "has %zu bytes; expected %d at most", strlen(text),
+                                KEEP_BYTES_MOST);
+        else if (!path_is_inside(text[0] == '/' ? text + 1 : text))
+            config_report_error(report, pattern, "keep[]",
+                                "found '%s'; expected a pattern for files in the "
+                                "working directory, such as *.pt or out/**",
+                                text);
+    }
+}
+
 void rules_check_job(const struct json *tree, struct config_report *report)
 {
+    check_text(tree, "name", EXPERIMENT_NAME_MOST, report);
+    check_text(tree, "description", EXPERIMENT_DESCRIPTION_MOST, report);
     check_requirements(tree, report);
     check_variables(tree, report);
     check_image(tree, report);
 }
 
+static void check_hparams_size(const struct json *tree, struct config_report *report)
+{
+    const struct json *hparams = json_get(tree, "hyperparameters");
+    struct err err = {0};
+
+    if (experiment_hparams_check(hparams, &err))
+        config_report_error(report, hparams, "hyperparameters", "%s", err.text);
+}
+
+static void check_metric(const struct json *tree, struct config_report *report)
+{
+    const struct json *searcher = json_get(tree, "searcher");
+    const char *doubt = metric_goal_doubt(searcher, report->mem);
+
+    if (doubt)
+        config_report_notice(report, json_get(searcher, "metric"), "searcher.metric",
+                             "%s", doubt);
+}
+
 void rules_check_experiment(const struct json *tree, struct config_report *report)
 {
     rules_check_job(tree, report);
+    check_text(tree, "searcher.metric", EXPERIMENT_NAME_MOST, report);
+    check_labels(json_get(tree, "labels"), report);
+    check_hparams_size(tree, report);
+    check_keep(json_get(tree, "keep"), report);
     check_storage(tree, report);
     check_log_policies(json_get(tree, "log_policies"), report);
     check_profiling(tree, report);
+    check_metric(tree, report);
 }
 
 /* ---- the master ------------------------------------------------------------------ */

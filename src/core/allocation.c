@@ -8,7 +8,8 @@
  *      |                     TERMINATING -- all shares exited --+
  *      +---------- over at once -----------------------------> TERMINATED
  *
- * An order to stop has a deadline (row.preempt_deadline_us).  At the deadline a
+ * A run whose predecessors ended too soon first waits outside its pool (row.retry_us;
+ * see retry.c).  An order to stop has a deadline (row.preempt_deadline_us).  At the deadline a
  * preempted allocation is killed, a kill is repeated, and an allocation whose trial
  * refused its hyperparameters is killed.
  *
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #include "core/core_impl.h"
+#include "data/time.h"
 
 static void set_state(struct live_allocation *allocation, enum allocation_state to)
 {
@@ -46,11 +48,14 @@ struct live_allocation *allocation_new(struct core *core, struct live_task *task
     it->row.name = memcpy(it + 1, row->name, name_size);
     it->exit_reason = mem_strdup(row->exit_reason);
     it->row.exit_reason = it->exit_reason;
+    it->wait_reason = mem_strdup(row->wait_reason);
+    it->row.wait_reason = it->wait_reason;
     it->pool = core_find_pool(core, row->resource_pool);
     it->row.resource_pool = it->pool->name;
     it->timer.kind = LIVE_ALLOCATION;
     it->timer.id = row->id;
     if ((row->exit_reason && !it->exit_reason) ||
+        (row->wait_reason && !it->wait_reason) ||
         !map_put(&core->allocations, row->id, it)) {
         live_free(&it->live);
         return NULL;
@@ -77,8 +82,10 @@ void allocation_fill_request(const struct live_allocation *allocation,
         .position = need.position,
         .is_preemptible = need.is_preemptible,
         .is_single_node = need.is_single_node,
+        .prefers_single_node = need.prefers_single_node,
         .blocked = task->blocked.at,
         .blocked_count = (uint32_t)task->blocked.count,
+        .avoided = allocation->row.avoided_agent,
     };
 }
 
@@ -87,6 +94,9 @@ void allocation_wait(struct core *core, struct live_allocation *allocation)
     struct pool_request request;
     struct err err = {0};
 
+    timer_set(core, &allocation->timer, allocation->row.retry_us);
+    if (allocation->row.retry_us)
+        return;
     pool_remove(allocation->pool->pool, allocation->row.id);
     allocation_fill_request(allocation, &request);
     core_fail(core, pool_add(allocation->pool->pool, &request, &err), &err);
@@ -99,13 +109,14 @@ void allocation_replace(struct core *core, struct live_allocation *allocation)
 {
     struct task_need need;
     struct err err = {0};
-    det_status st;
+    det_status st = DET_OK;
 
     if (!allocation)
         return;
     need = task_need(allocation->task);
-    st = pool_set_priority(allocation->pool->pool, allocation->row.id, need.priority,
-                           &err);
+    if (!allocation->row.retry_us)
+        st = pool_set_priority(allocation->pool->pool, allocation->row.id,
+                               need.priority, &err);
     core_fail(core, st, &err);
     allocation->pool->is_dirty = true;
     if (strcmp(allocation->pool->name, need.pool))
@@ -147,8 +158,16 @@ static void log_if_stuck(struct core *core, struct live_allocation *allocation)
 {
     const struct task_need need = task_need(allocation->task);
 
-    if (has_enabled_room(core, allocation, &need))
+    if (has_enabled_room(core, allocation, &need)) {
+        if (pool_waits_for_one_agent(allocation->pool->pool, allocation->row.id))
+            core_log(core, allocation->task, allocation,
+                     "%s waits until one agent of pool '%s' has %" PRIu32
+                     " free slots; with resources.is_single_node: false it would also "
+                     "use slots of several agents",
+                     task_title(core, allocation->task), allocation->pool->name,
+                     need.slots);
         return;
+    }
     if (need.slots > 1)
         core_log(core, allocation->task, allocation,
                  "%s waits: pool '%s' has fewer than %" PRIu32 " enabled slots%s",
@@ -161,10 +180,23 @@ static void log_if_stuck(struct core *core, struct live_allocation *allocation)
                  allocation->pool->name);
 }
 
-void allocation_request(struct core *core, struct live_task *task)
+/* Tells the owner why the task waits before it even asks for slots. */
+static void log_retry(struct core *core, struct live_allocation *allocation,
+                      const struct retry *retry)
+{
+    char until[TIME_TEXT];
+
+    time_format(allocation->row.retry_us, until);
+    core_log(core, allocation->task, allocation, "%s runs again in %.3g s, at %s: %s",
+             task_title(core, allocation->task), (double)retry->wait_us / 1e6, until,
+             retry->reason ? retry->reason : "");
+}
+
+static void request_run(struct core *core, struct live_task *task,
+                        const struct retry *retry)
 {
     const struct task_need need = task_need(task);
-    int64_t run_id = task_run_id(task) + 1;
+    int64_t run_id = MAX(task_run_id(task) + 1, core->counters.first_run);
     struct allocation row = {
         .id = core->counters.next_allocation,
         .name = arena_printf(&core->scratch, "%s.%" PRId64, task->id, run_id),
@@ -173,6 +205,10 @@ void allocation_request(struct core *core, struct live_task *task)
         .resource_pool = need.pool,
         .slots = need.slots,
         .request_us = core->now_us,
+        .quick_ends = retry->quick_ends,
+        .retry_us = retry->wait_us ? core->now_us + retry->wait_us : 0,
+        .wait_reason = retry->reason,
+        .avoided_agent = retry->avoided_agent,
     };
     struct live_allocation *it;
 
@@ -188,7 +224,33 @@ void allocation_request(struct core *core, struct live_task *task)
     allocation_wait(core, it);
     core_log(core, task, it, "Scheduling %s (id: %s)", task_title(core, task),
              it->row.name);
-    log_if_stuck(core, it);
+    if (it->row.retry_us)
+        log_retry(core, it, retry);
+    else
+        log_if_stuck(core, it);
+}
+
+void allocation_request(struct core *core, struct live_task *task)
+{
+    request_run(core, task, &(struct retry){0});
+}
+
+void allocation_retry(struct core *core, struct live_task *task,
+                      const struct live_allocation *run)
+{
+    const struct retry retry = retry_after(core, run);
+
+    request_run(core, task, &retry);
+}
+
+void allocation_progressed(struct core *core, struct live_allocation *allocation)
+{
+    if (!allocation || allocation->row.state == ALLOCATION_PENDING ||
+        allocation->row.has_progressed)
+        return;
+    allocation->row.has_progressed = true;
+    allocation->task->has_progressed = true;
+    core_touch(core, &allocation->live);
 }
 
 /* ---- slots ----------------------------------------------------------------------- */
@@ -267,6 +329,7 @@ static void end_allocation(struct core *core, struct live_allocation *allocation
     set_state(allocation, ALLOCATION_TERMINATED);
     allocation->row.end_us = core->now_us;
     allocation->row.preempt_deadline_us = 0;
+    allocation->row.retry_us = 0;
     timer_set(core, &allocation->timer, 0);
     core_touch(core, &allocation->live);
     core_log(core, task, allocation, "%s was terminated: %s", task_title(core, task),
@@ -365,28 +428,41 @@ void allocation_set_deadline(struct core *core, struct live_allocation *allocati
     core_touch(core, &allocation->live);
 }
 
+/* The one that its timer is set to: the end of its wait, or that of its grace. */
+static int64_t *deadline_of(struct live_allocation *allocation)
+{
+    struct allocation *row = &allocation->row;
+
+    return row->retry_us ? &row->retry_us : &row->preempt_deadline_us;
+}
+
 static void put_deadline(struct core *core, struct live_allocation *allocation,
                          int64_t at_us)
 {
-    allocation->row.preempt_deadline_us = MAX(at_us, 1);
-    timer_set(core, &allocation->timer, allocation->row.preempt_deadline_us);
+    int64_t *deadline = deadline_of(allocation);
+
+    *deadline = MAX(at_us, 1);
+    timer_set(core, &allocation->timer, *deadline);
     core_touch(core, &allocation->live);
 }
 
 void allocation_move_deadline(struct core *core, struct live_allocation *allocation,
                               int64_t by_us)
 {
-    if (allocation->row.preempt_deadline_us)
-        put_deadline(core, allocation, allocation->row.preempt_deadline_us + by_us);
+    int64_t at_us = *deadline_of(allocation);
+
+    if (at_us)
+        put_deadline(core, allocation, at_us + by_us);
 }
 
 void allocation_cap_deadline(struct core *core, struct live_allocation *allocation)
 {
-    int64_t most_us = allocation->row.is_killed
+    int64_t most_us = allocation->row.retry_us ? RETRY_MOST_US
+                      : allocation->row.is_killed
                           ? KILL_AGAIN_US
                           : task_need(allocation->task).preemption_timeout_us;
 
-    if (allocation->row.preempt_deadline_us > core->now_us + most_us)
+    if (*deadline_of(allocation) > core->now_us + most_us)
         put_deadline(core, allocation, core->now_us + most_us);
 }
 
@@ -416,9 +492,20 @@ void allocation_preempt(struct core *core, struct live_allocation *allocation,
         effect->allocation_id = row->id;
 }
 
+/* Its wait is over: now it asks for slots. */
+static void end_wait(struct core *core, struct live_allocation *allocation)
+{
+    allocation->row.retry_us = 0;
+    core_touch(core, &allocation->live);
+    allocation_wait(core, allocation);
+    log_if_stuck(core, allocation);
+}
+
 void allocation_deadline_came(struct core *core, struct live_allocation *allocation)
 {
-    if (allocation->row.is_killed)
+    if (allocation->row.retry_us)
+        end_wait(core, allocation);
+    else if (allocation->row.is_killed)
         order_kill(core, allocation);
     else
         allocation_kill(core, allocation, task_late_reason(allocation->task));
@@ -444,7 +531,7 @@ void share_exited(struct core *core, struct live_share *share, enum exit_kind ki
     core_touch(core, &share->live);
     assert(allocation->shares_left > 0);
     allocation->shares_left--;
-    if ((kind == EXIT_FAILED || kind == EXIT_TRANSIENT) && !row->is_killed) {
+    if (kind != EXIT_CLEAN && kind != EXIT_KILLED && !row->is_killed) {
         row->exit = kind;
         row->exit_code = code;
         set_reason(core, allocation, reason);
@@ -540,7 +627,8 @@ det_status allocation_share_exited(struct core *core, const struct core_event *e
         reason = arena_printf(&core->scratch, "it exited with code %" PRId64, code);
     if (!reason)
         core_fail_memory(core);
-    if (event->share_exited.is_final && kind == EXIT_FAILED && !it->row.is_killed) {
+    if (event->share_exited.is_final && kind == EXIT_FAILED && !it->row.is_killed &&
+        !task_can_work(it)) {
         it->is_final = true;
         task_fails_for_good(core, it->task);
     }
@@ -577,8 +665,6 @@ det_status allocation_preempt_requested(struct core *core,
     return st;
 }
 
-/* Unlike a crash of the program, this does not count as a restart and does not end a
- * job: the trial resumes from its latest checkpoint, the job from its start. */
 /* For its trial or job this is as if the machine had died: it runs again, and no restart
  * is counted. */
 det_status allocation_run_kill(struct core *core, const struct core_event *event,

@@ -138,8 +138,13 @@ static det_status add_continued(struct core *core, const struct core_event *even
     if (!continuing->is_met)
         return err_default(err, DET_NOMEM);
     st = experiment_new(core, &row, config, &it, err);
-    if (st)
+    if (!st)
+        st = experiment_check_room(core, it, err);
+    if (st) {
+        if (it)
+            live_free(&it->live);
         return st;
+    }
     copy_warm_start(event, it);
     if (it->mem.has_failed || !map_put(&core->experiments, row.id, it)) {
         live_free(&it->live);
@@ -200,7 +205,7 @@ static void revive_trial(struct core *core, struct live_experiment *experiment,
     row.progress = 0;
     row.is_stopped_by_searcher = false;
     row.has_invalid_hparams = false;
-    row.is_retry_cancelled = false;
+    row.is_retry_cancelled = row.is_metric_checked = row.lacks_metric = false;
     row.hparams = hparams;
     it = trial_new(core, experiment, &row);
     if (!it) {

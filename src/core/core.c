@@ -136,6 +136,7 @@ static det_status started(struct core *core, const struct core_event *event,
 
     (void)event;
     (void)err;
+    core->started_us = core->now_us;
     for (size_t i = 0; (agent = map_next(&core->agents, &i));)
         agent_renew_silence(core, agent);
     for (size_t i = 0; (allocation = map_next(&core->allocations, &i));)
@@ -154,6 +155,7 @@ static det_status clock_jumped(struct core *core, const struct core_event *event
     struct live_allocation *allocation;
 
     (void)err;
+    core->started_us += core->started_us ? by_us : 0;
     for (size_t i = 0; (agent = map_next(&core->agents, &i));)
         agent_move_silence(core, agent, by_us);
     for (size_t i = 0; (allocation = map_next(&core->allocations, &i));)
@@ -181,6 +183,10 @@ static det_status copy_config(struct core *core, const struct core_config *confi
 
     core->config = *config;
     core->config.pool = NULL;
+    core->config.reserved_ports = NULL;
+    core->config.reserved_port_count = 0;
+    for (size_t i = 0; i < config->reserved_port_count; i++)
+        port_reserve(core, config->reserved_ports[i]);
     core->config.default_compute_pool = mem_strdup(config->default_compute_pool);
     core->config.default_aux_pool = mem_strdup(config->default_aux_pool);
     core->pool = mem_array(config->pool_count, sizeof(*core->pool));
@@ -204,7 +210,7 @@ det_status core_new(const struct core_config *config, struct core **ret_core,
     core->timers = (struct tree)TREE_INIT(timer_compare);
     core->touched_tail = &core->touched;
     core->scratch = (struct arena)ARENA_INIT(SCRATCH_BYTES);
-    core->counters = (struct core_counters){1, 1, 1, 1, 0, 1};
+    core->counters = (struct core_counters){1, 1, 1, 1, 0, 1, 1};
     st = copy_config(core, config, err);
     if (!st && (!core_find_pool(core, config->default_compute_pool) ||
                 !core_find_pool(core, config->default_aux_pool)))

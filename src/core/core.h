@@ -56,6 +56,9 @@ struct core_config {
     uint32_t pool_count;
     const char *default_compute_pool;
     const char *default_aux_pool;
+    bool needs_pool_name;          /* a task must name its pool: there is no default */
+    const int64_t *reserved_ports; /* which tasks do not get; read by core_new() */
+    size_t reserved_port_count;
     int64_t preemption_timeout_us; /* 3600 s */
     bool refuses_unfittable;       /* launch_error: more slots than the pool has is an
                                       error, not a warning */
@@ -85,8 +88,8 @@ void core_free(struct core *core);
 det_status core_apply(struct core *core, const struct core_event *event, int64_t now_us,
                       struct core_out *out, struct err *err);
 
-/* When to send EVENT_TICK: the earliest deadline of a preemption, a kill, a silent agent
- * or a trial with invalid hyperparameters.  INT64_MAX: never.  This is the only timer. */
+/* When to send EVENT_TICK: the earliest deadline of a preemption, a kill, a silent agent,
+ * a run that waits (retry.c) or a trial with invalid hyperparameters.  INT64_MAX: never.  This is the only timer. */
 int64_t core_next_deadline_us(const struct core *core);
 
 /* The last journal entry that was applied. */

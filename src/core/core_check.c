@@ -18,6 +18,7 @@ struct check {
     size_t allocations; /* reached through trials and jobs */
     size_t shares;      /* held by agents */
     size_t timers;
+    size_t delayed; /* allocations that wait outside their pools */
     uint32_t ports;
 };
 
@@ -111,7 +112,15 @@ static void check_allocation(struct check *check, const struct live_allocation *
             "a kill is not repeated", row->id);
     REQUIRE(check, !row->is_preempted || row->preempt_deadline_us,
             "a preemption has no deadline", row->id);
-    check_timer(check, &it->timer, row->preempt_deadline_us);
+    REQUIRE(check, !row->retry_us || row->state == ALLOCATION_PENDING,
+            "an allocation began before its time", row->id);
+    REQUIRE(check, !row->retry_us || (row->quick_ends > 0 && row->wait_reason),
+            "an allocation waits without a reason", row->id);
+    REQUIRE(check, !row->retry_us || !row->preempt_deadline_us,
+            "an allocation that waits was ordered to stop", row->id);
+    check->delayed += row->retry_us != 0;
+    check_timer(check, &it->timer,
+                row->retry_us ? row->retry_us : row->preempt_deadline_us);
     if (it->share)
         check_shares(check, it);
     check_ports(check, it);
@@ -269,7 +278,7 @@ static void check_pools(struct check *check)
         running += stats.running;
         agents += stats.agents;
     }
-    REQUIRE(check, waiting + running == core->allocations.count,
+    REQUIRE(check, waiting + running + check->delayed == core->allocations.count,
             "pools and allocations disagree", 0);
     REQUIRE(check, agents == core->agents.count, "pools and agents disagree", 0);
 }

@@ -2,8 +2,7 @@
 /* core_impl.h - the parts of the core; for the files of this room only.
  *
  *   core.c           new, free, apply, time; which handler takes which event
- *   effect_output.c  the output of an event: effects, rows, lines in task logs; memory
- *                    of objects that ended
+ *   effect_output.c  the output of an event: effects, rows, lines of logs; ended objects
  *   experiment.c     submission, actions, place in the queue
  *   continue.c       an ended experiment goes on
  *   unmanaged.c      experiments that the master only records: they only get a number
@@ -11,6 +10,7 @@
  *   trial.c          what a trial does next: ask, stop, restart, end; its reports
  *   job.c            generic jobs: submitted, paused, killed, over
  *   task.c           the part that trials and jobs share (task.h)
+ *   retry.c          how long a task waits before it runs again
  *   pool_choice.c    the pool in which a task waits
  *   allocation.c     one run on its shares: assigned, ready, preempted, killed, over
  *   agent.c          agents: joined, silent, lost, disabled
@@ -38,6 +38,7 @@
 #include "core/task.h"
 
 struct experiment_config;
+struct json;
 
 /* ---- core.c ---------------------------------------------------------------------- */
 
@@ -78,6 +79,10 @@ det_status experiment_resources(struct core *core, const struct core_event *even
 det_status experiment_new(struct core *core, const struct experiment *row,
                           const struct experiment_config *config,
                           struct live_experiment **ret_experiment, struct err *err);
+/* Whether a new one fits; see experiment.c. */
+det_status experiment_check_room(const struct core *core,
+                                 const struct live_experiment *experiment,
+                                 struct err *err);
 int experiment_compare_trials(const struct tree_node *a, const struct tree_node *b);
 /* The live trial of that number, or NULL. */
 struct live_trial *experiment_trial(const struct live_experiment *experiment,
@@ -106,6 +111,18 @@ det_status pool_choice_check_change(const struct core *core,
                                     const struct core_event *event, uint32_t slots,
                                     bool is_single_node, struct pool_entry **ret_pool,
                                     struct err *err);
+
+/* ---- retry.c --------------------------------------------------------------------- */
+
+/* What the end of a run means for the next one. */
+struct retry {
+    int64_t quick_ends; /* runs in a row that ended too soon */
+    int64_t wait_us;    /* the next one waits so long; 0: not at all */
+    const char
+        *reason; /* why, a sentence in scratch memory; NULL if it does not wait */
+    int64_t avoided_agent;
+};
+struct retry retry_after(struct core *core, const struct live_allocation *run);
 
 /* ---- job.c ----------------------------------------------------------------------- */
 
@@ -173,6 +190,9 @@ void trial_run_over(struct core *core, struct live_trial *trial,
 enum search_exit trial_search_exit(const struct trial *row);
 det_status trial_kill(struct core *core, const struct core_event *event,
                       struct err *err);
+/* Says in its log if its first validation lacks the searcher's metric.  NULL: it ended. */
+void trial_check_metric(struct core *core, struct live_trial *trial,
+                        const struct json *metrics);
 det_status trial_validated(struct core *core, const struct core_event *event,
                            struct err *err);
 det_status trial_progress(struct core *core, const struct core_event *event,
@@ -191,6 +211,12 @@ struct live_allocation *allocation_new(struct core *core, struct live_task *task
                                        const struct allocation *row);
 /* The task's next run waits in its pool. */
 void allocation_request(struct core *core, struct live_task *task);
+/* The same after `run`, which is over; it may wait outside its pool first (retry.c). */
+void allocation_retry(struct core *core, struct live_task *task,
+                      const struct live_allocation *run);
+/* The program does what it should: an end that comes soon is not one that came too
+ * soon. */
+void allocation_progressed(struct core *core, struct live_allocation *allocation);
 /* The task's priority or pool changed; `allocation` may be NULL. */
 void allocation_replace(struct core *core, struct live_allocation *allocation);
 /* Queues it in its pool with the present needs of its task. */
@@ -268,6 +294,7 @@ bool allocation_set_shares(struct core *core, struct live_allocation *allocation
                            uint32_t count);
 void ports_take(struct core *core, int64_t ports[4]);
 void port_mark(struct core *core, int64_t port);
+void port_reserve(struct core *core, int64_t port);
 void ports_free(struct core *core, const int64_t ports[4]);
 
 #endif

@@ -54,6 +54,7 @@ struct core_counters {
     int64_t next_agent;
     int64_t journal_seq; /* the last entry applied */
     int64_t next_job;
+    int64_t first_run; /* no run gets a smaller number; above 1 after a restore */
 };
 
 struct core_effect {

@@ -224,6 +224,8 @@ static void fill_row(struct core *core, const struct live *live)
         effect->allocation = CONTAINER_OF(live, struct live_allocation, live)->row;
         effect->allocation.exit_reason =
             copy_text(core, effect->allocation.exit_reason);
+        effect->allocation.wait_reason =
+            copy_text(core, effect->allocation.wait_reason);
         return;
     case LIVE_SHARE:
         effect->share = CONTAINER_OF(live, struct live_share, live)->row;
@@ -326,6 +328,7 @@ static void free_trial(struct live_trial *trial)
 static void free_allocation(struct live_allocation *allocation)
 {
     mem_free(allocation->exit_reason);
+    mem_free(allocation->wait_reason);
     mem_free(allocation->share);
     mem_free(allocation);
 }

@@ -65,6 +65,7 @@ struct core_event {
                 *files; /* the model definition, tar.gz; only goes into the row */
             uint64_t files_len;
             const char *warm_start; /* checkpoint uuid its trials begin from, or NULL */
+            const char *warning;    /* for the log of its first trial, or NULL */
             bool activate;
         } submitted;
         struct {
@@ -114,7 +115,7 @@ struct core_event {
         struct {
             int64_t allocation_id;
             int64_t rank;
-            enum exit_kind exit; /* CLEAN, FAILED, TRANSIENT or KILLED */
+            enum exit_kind exit; /* not NONE */
             int64_t code;
             const char *reason; /* may be NULL */
             bool is_final;      /* a retry would fail, too */

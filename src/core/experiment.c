@@ -8,7 +8,12 @@
 #include "core/core_impl.h"
 #include "data/json/json.h"
 
-enum { EXPERIMENT_BYTES = 64 << 20, TIMEOUT_MOST_S = 1 << 30 };
+enum {
+    EXPERIMENT_BYTES = 64 << 20,
+    TIMEOUT_MOST_S = 1 << 30,
+    FIRST_TRIALS_MOST = 2000, /* of a search: one event makes them all */
+    OWNER_MB_MOST = 128,      /* of one owner's experiments that are not over */
+};
 
 /* ---- trials by number ------------------------------------------------------------ */
 
@@ -48,6 +53,7 @@ static det_status make_searcher(struct live_experiment *experiment,
 
     if (experiment->mem.has_failed)
         return err_default(err, DET_NOMEM);
+    experiment->metric = json_str(json_get(searcher, "metric"), NULL);
     return searcher_new(searcher, space, config->seed, &experiment->searcher, err);
 }
 
@@ -71,6 +77,7 @@ det_status experiment_new(struct core *core, const struct experiment *row,
     it->max_restarts = config->max_restarts;
     it->trial_seed = config->trial_seed;
     it->is_single_node = config->is_single_node;
+    it->prefers_single_node = config->prefers_single_node;
     it->preemption_timeout_us =
         config->preemption_timeout_s < 0
             ? core->config.preemption_timeout_us
@@ -81,6 +88,50 @@ det_status experiment_new(struct core *core, const struct experiment *row,
         return st;
     }
     *ret_experiment = it;
+    return DET_OK;
+}
+
+/* ---- room ------------------------------------------------------------------------
+ *
+ * Experiments that are not over are in memory, with their trials, and no request holds
+ * that memory.  So one owner may have only so much of it.  It is measured before the
+ * trials exist, so that a short request cannot occupy everybody's master. */
+
+static size_t live_bytes(const struct live_experiment *experiment)
+{
+    return sizeof(*experiment) + experiment->mem.used + experiment->trial_bytes +
+           (experiment->searcher ? searcher_bytes(experiment->searcher) : 0);
+}
+
+det_status experiment_check_room(const struct core *core,
+                                 const struct live_experiment *experiment,
+                                 struct err *err)
+{
+    uint32_t first = searcher_first(experiment->searcher);
+    const struct live_experiment *other;
+    size_t bytes;
+    det_status st;
+
+    if (first > FIRST_TRIALS_MOST)
+        return err_set(err, DET_INVALID,
+                       "the search would begin with %u trials at once; at most %d are "
+                       "possible: set searcher.max_concurrent_trials",
+                       first, FIRST_TRIALS_MOST);
+    st = searcher_hparams_bytes(experiment->searcher, &bytes);
+    if (st)
+        return err_default(err, st);
+    bytes = live_bytes(experiment) +
+            first * (sizeof(struct live_trial) + TRIAL_RUN_BYTES + bytes);
+    for (size_t i = 0; (other = map_next(&core->experiments, &i));)
+        if (other->row.owner_id == experiment->row.owner_id)
+            bytes += live_bytes(other);
+    if (bytes >> 20 >= OWNER_MB_MOST)
+        return err_set(err, DET_STATE,
+                       "with this one, the experiments of its owner that are not over "
+                       "would take %zu MB of the master's memory; at most %d are "
+                       "possible: wait until some have ended, or make the "
+                       "hyperparameters smaller",
+                       bytes >> 20, OWNER_MB_MOST);
     return DET_OK;
 }
 
@@ -120,8 +171,13 @@ static det_status add_submitted(struct core *core, const struct core_event *even
     struct live_experiment *it = NULL;
     det_status st = experiment_new(core, &row, config, &it, err);
 
-    if (st)
+    if (!st)
+        st = experiment_check_room(core, it, err);
+    if (st) {
+        if (it)
+            live_free(&it->live);
         return st;
+    }
     if (event->submitted.warm_start)
         it->warm_start = arena_strdup(&it->mem, event->submitted.warm_start);
     if (it->mem.has_failed || !map_put(&core->experiments, row.id, it)) {

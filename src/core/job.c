@@ -16,8 +16,9 @@
  *      resume;
  *   3. exit 0 without being asked to stop: COMPLETED, also if it was to be paused.  But
  *      not after a kill: many programs exit with 0 when they get a signal;
- *   4. it stopped as asked, was killed for the scheduler, or its machine was lost: PAUSED
- *      if a user asked for that, else it runs again. */
+ *   4. it stopped as asked, was killed for the scheduler, or its machine was lost or
+ *      lacked resources: PAUSED if a user asked for that, else it runs again, after a
+ *      wait if the run ended too soon (retry.c). */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static void request_next_run(struct core *core, struct live_job *job,
         core_log(core, &job->task, NULL,
                  "%s begins again from its start: its run was lost",
                  task_title(core, &job->task));
-    allocation_request(core, &job->task);
+    allocation_retry(core, &job->task, run);
 }
 
 void job_run_over(struct core *core, struct live_job *job,

@@ -25,6 +25,8 @@
 enum {
     KILL_AGAIN_US = 30 * 1000 * 1000,    /* a kill is repeated until the shares exit */
     INVALID_GRACE_US = 10 * 1000 * 1000, /* for a trial with invalid hyperparameters */
+    QUICK_END_US = 10 * 1000 * 1000,     /* a run that ends sooner ended too soon */
+    RETRY_MOST_US = 60 * 1000 * 1000,    /* no retry waits longer */
     SLOTS_MOST = POOL_AGENT_SLOTS_MOST,
     PRIORITY_MOST = 99,
     PORT_WORDS = 65536 / 64,
@@ -75,11 +77,14 @@ struct live_experiment {
     bool is_continued; /* by this event */
     struct live_experiment *next_unsettled;
     struct tree trials; /* live ones, by number */
+    size_t trial_bytes; /* of the live ones */
     const char *warm_start;
+    const char *metric; /* the searcher's; NULL: none named */
     uint32_t slots;
     uint32_t max_restarts;
     int64_t trial_seed; /* -1: the searcher draws them */
     bool is_single_node;
+    bool prefers_single_node;
     int64_t preemption_timeout_us;
 };
 
@@ -89,7 +94,12 @@ struct live_task {
     const char *id;                     /* the row's task_id */
     struct live_allocation *allocation; /* its run that is not over; NULL: none */
     VEC(int64_t) blocked;               /* agents, in the order they were blocked */
+    bool
+        has_progressed; /* one of its runs; in memory only: see task_can_work() */
 };
+
+/* About what the run of a trial takes that waits for slots (measured). */
+enum { TRIAL_RUN_BYTES = 512 };
 
 struct live_trial {
     struct live live;
@@ -98,6 +108,7 @@ struct live_trial {
     struct tree_node node;
     struct live_experiment *experiment;
     char *latest_checkpoint; /* owned */
+    size_t bytes;            /* of this struct, its strings and its run */
 };
 
 struct live_job {
@@ -121,8 +132,9 @@ struct live_allocation {
     struct allocation row; /* strings: task_id is the task's, name behind this struct */
     struct live_task *task;
     struct pool_entry *pool;
-    struct timer timer;       /* row.preempt_deadline_us */
+    struct timer timer;       /* row.retry_us, then row.preempt_deadline_us */
     char *exit_reason;        /* owned */
+    char *wait_reason;        /* owned */
     struct live_share *share; /* owned, one block with their strings; NULL: it waits */
     uint32_t shares_left;     /* shares that have not exited */
     bool is_final;            /* a share reported that a retry would fail, too */
@@ -172,8 +184,10 @@ struct core {
     struct map agent_names;
     struct tree timers;
     uint64_t port_used[PORT_WORDS];
+    uint64_t port_reserved[PORT_WORDS];  /* tasks do not get these */
     uint64_t port_full[PORT_WORDS / 64]; /* which words are full */
     uint32_t ports_used;
+    int64_t started_us; /* EVENT_STARTED; 0: not yet */
 
     /* While an event is handled. */
     int64_t now_us;

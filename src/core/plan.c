@@ -27,12 +27,18 @@ void port_mark(struct core *core, int64_t port)
     core->ports_used++;
 }
 
+void port_reserve(struct core *core, int64_t port)
+{
+    if (port > 0 && port < PORT_WORDS * 64)
+        core->port_reserved[port / 64] |= UINT64_C(1) << (port % 64);
+}
+
 /* The smallest free port from `base` on; 0: none.  Skips full words, and 64 full words
  * at once. */
 static int64_t port_find(const struct core *core, int64_t base)
 {
     for (size_t word = (size_t)base / 64; word < PORT_WORDS;) {
-        uint64_t used = core->port_used[word];
+        uint64_t used = core->port_used[word] | core->port_reserved[word];
 
         if (word == (size_t)base / 64)
             used |= (UINT64_C(1) << (base % 64)) - 1;

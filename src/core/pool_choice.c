@@ -10,6 +10,11 @@ static det_status find_pool(const struct core *core, const char *name, bool has_
 {
     struct pool_entry *pool;
 
+    if ((!name || !*name) && core->config.needs_pool_name)
+        return err_set(err, DET_INVALID,
+                       "this cluster has no default resource pool "
+                       "(no_default_resource_pools): name one with "
+                       "resources.resource_pool; 'det agent list' shows them");
     if (!name || !*name)
         name = has_slots ? core->config.default_compute_pool
                          : core->config.default_aux_pool;
@@ -23,7 +28,27 @@ static det_status find_pool(const struct core *core, const char *name, bool has_
     return DET_OK;
 }
 
-/* Whether tasks of that shape could run in the pool as it is now. */
+/* After a start of the master, agents have the time to come back before anything is
+ * refused for want of them: a pool without agents, or with one that was not heard yet, may
+ * soon have more slots. */
+static bool is_waiting_for_agents(const struct core *core,
+                                  const struct pool_entry *pool)
+{
+    const struct live_agent *agent;
+    bool has_agents = false;
+
+    if (!core->started_us ||
+        core->now_us >= core->started_us + pool->agent_reconnect_wait_us)
+        return false;
+    for (size_t i = 0; (agent = map_next(&core->agents, &i));) {
+        if (agent->pool == pool && !agent->row.is_connected)
+            return true;
+        has_agents |= agent->pool == pool;
+    }
+    return !has_agents;
+}
+
+/* Whether tasks of that shape could run in the pool as it is now, or may be soon. */
 static det_status check_fit(const struct core *core, const struct pool_entry *pool,
                             uint32_t slots, bool is_single_node, bool *ret_exceeds,
                             struct err *err)
@@ -32,13 +57,14 @@ static det_status check_fit(const struct core *core, const struct pool_entry *po
 
     pool_get_stats(pool->pool, &stats);
     *ret_exceeds = slots > stats.slots;
-    if (!slots)
+    if (!slots || is_waiting_for_agents(core, pool))
         return DET_OK;
     if (is_single_node && !pool_could_fit(pool->pool, slots, is_single_node))
         return err_set(
             err, DET_INVALID,
             "request unfulfillable, please try requesting less slots: no agent "
-            "of the pool '%s' has %" PRIu32,
+            "of the pool '%s' has %" PRIu32 ", and all slots must be on one agent, "
+            "because of resources.is_single_node or the entrypoint's launcher",
             pool->name, slots);
     if (*ret_exceeds && core->config.refuses_unfittable)
         return err_set(err, DET_INVALID,

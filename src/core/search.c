@@ -212,6 +212,9 @@ static void feed_input(struct core *core, struct live_experiment *experiment,
     if (st || experiment->is_search_broken)
         return; /* metrics that are not JSON are ignored */
 
+    if (metrics)
+        trial_check_metric(
+            core, experiment_trial(experiment, (uint32_t)input->trial), metrics);
     input->seq = ++experiment->row.search_seq;
     effect = core_emit(core, EFFECT_ADD_SEARCH_INPUT);
     if (effect)

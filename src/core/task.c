@@ -49,6 +49,7 @@ struct task_need task_need(const struct live_task *task)
         .position = experiment->row.submitted_us,
         .is_preemptible = true,
         .is_single_node = experiment->is_single_node,
+        .prefers_single_node = experiment->prefers_single_node,
         .preemption_timeout_us = experiment->preemption_timeout_us,
     };
 }
@@ -105,6 +106,18 @@ void task_run_over(struct core *core, struct live_task *task,
         job_run_over(core, job_of(task), run);
     else
         trial_run_over(core, trial_of(task), run);
+}
+
+bool task_can_work(const struct live_allocation *run)
+{
+    const struct live_trial *trial;
+    bool has_progressed = run->row.has_progressed || run->task->has_progressed;
+
+    if (run->task->kind == LIVE_JOB)
+        return has_progressed;
+    trial = CONTAINER_OF(run->task, const struct live_trial, task);
+    return !trial->row.lacks_metric &&
+           (has_progressed || trial->row.latest_checkpoint || trial->row.progress > 0);
 }
 
 void task_fails_for_good(struct core *core, struct live_task *task)

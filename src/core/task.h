@@ -19,6 +19,7 @@ struct task_need {
     int64_t position;
     bool is_preemptible;
     bool is_single_node;
+    bool prefers_single_node;
     int64_t preemption_timeout_us;
 };
 struct task_need task_need(const struct live_task *task);
@@ -32,6 +33,11 @@ void task_begin_run(struct core *core, struct live_task *task, int64_t run_id,
 /* Its allocation is over. */
 void task_run_over(struct core *core, struct live_task *task,
                    const struct live_allocation *run);
+/* Whether any run of its task validated, saved a checkpoint or told its progress: what has
+ * made progress once can work, though not on every machine.  A trial whose validations
+ * lack the searcher's metric cannot.  After a restart of the master earlier runs that only
+ * validated do not count. */
+bool task_can_work(const struct live_allocation *run);
 /* A retry would fail, too: the task gets no more restarts. */
 void task_fails_for_good(struct core *core, struct live_task *task);
 /* Why a run is killed at its deadline. */

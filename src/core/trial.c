@@ -13,17 +13,22 @@
  *
  *   1. the trial was stopping: it ends as its state says; ERROR if its program failed;
  *   2. it refused its hyperparameters: it is done, and its searcher is told why;
- *   3. transient failure (the agent was lost): it runs again; this is not a restart;
+ *   3. transient failure (the agent was lost, or lacked resources): it runs again; this
+ *      is not a restart;
  *   4. failure: it runs again from its latest checkpoint, max_restarts times.  Then, or
  *      if a log policy forbids restarts, or if its supervisor knows that it would fail
  *      again: ERROR;
  *   5. exit 0 without being asked to stop: done;
- *   6. preempted or killed: it runs again if it is active. */
+ *   6. preempted or killed: it runs again if it is active.
+ *
+ * A run that ended too soon is followed by a wait (retry.c). */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/metric/metric_missing.h"
 #include "core/core_impl.h"
+#include "data/json/json.h"
 
 /* ---- making ---------------------------------------------------------------------- */
 
@@ -74,7 +79,19 @@ struct live_trial *trial_new(struct core *core, struct live_experiment *experime
         return NULL;
     }
     tree_add(&experiment->trials, &it->node);
+    it->bytes = size + TRIAL_RUN_BYTES;
+    experiment->trial_bytes += it->bytes;
     return it;
+}
+
+/* The first trial's log is where a user looks first. */
+static void log_warning(struct core *core, const struct live_trial *trial)
+{
+    const struct core_event *event = core->event;
+
+    if (event->kind == EVENT_EXPERIMENT_SUBMITTED && event->submitted.warning &&
+        trial->experiment->row.trials == 1)
+        core_log(core, &trial->task, NULL, "warning: %s", event->submitted.warning);
 }
 
 void trial_create(struct core *core, struct live_experiment *experiment,
@@ -106,6 +123,7 @@ void trial_create(struct core *core, struct live_experiment *experiment,
     core_touch(core, &experiment->live);
     it->live.is_new = true;
     core_touch(core, &it->live);
+    log_warning(core, it);
     search_queue(
         core, experiment,
         &(struct search_input){.kind = SEARCH_INPUT_CREATED, .trial = op->trial});
@@ -138,6 +156,7 @@ static void end_trial(struct core *core, struct live_trial *trial,
     row->end_us = core->now_us;
     core_touch(core, &trial->live);
     tree_remove(&experiment->trials, &trial->node);
+    experiment->trial_bytes -= trial->bytes;
     map_remove(&core->trials, row->id);
     core_bury(core, &trial->live);
     search_queue(core, experiment,
@@ -218,12 +237,13 @@ static bool has_room(const struct core *core, const struct live_trial *trial)
     return experiment->slots ? slots >= (int64_t)experiment->slots : agents > 0;
 }
 
-static void request_next_run(struct core *core, struct live_trial *trial)
+static void request_next_run(struct core *core, struct live_trial *trial,
+                             const struct live_allocation *run)
 {
     if (trial->row.state != TRIAL_ACTIVE)
         return;
     if (has_room(core, trial)) {
-        allocation_request(core, &trial->task);
+        allocation_retry(core, &trial->task, run);
         return;
     }
     core_log(core, &trial->task, NULL,
@@ -232,13 +252,21 @@ static void request_next_run(struct core *core, struct live_trial *trial)
     end_trial(core, trial, TRIAL_STOPPING_ERROR);
 }
 
-static const char *why_no_restart(const struct trial *row,
-                                  const struct live_allocation *run)
+/* The sentence that says why the trial ends with an error. */
+static void log_no_restart(struct core *core, const struct live_trial *trial,
+                           const struct live_allocation *run)
 {
+    const char *title = task_title(core, &trial->task);
+    const char *why = run->exit_reason ? run->exit_reason : "";
+
     if (run->is_final)
-        return "is not retried: it would fail again";
-    return row->is_retry_cancelled ? "is not retried: a log policy forbids it"
-                                   : "exceeded max restarts";
+        core_log(core, &trial->task, NULL,
+                 "%s is not retried, because it would fail again: %s", title, why);
+    else if (trial->row.is_retry_cancelled)
+        core_log(core, &trial->task, NULL, "%s is not retried: a log policy forbids it",
+                 title);
+    else
+        core_log(core, &trial->task, NULL, "%s exceeded max restarts", title);
 }
 
 static void restart_or_fail(struct core *core, struct live_trial *trial,
@@ -247,14 +275,13 @@ static void restart_or_fail(struct core *core, struct live_trial *trial,
     struct trial *row = &trial->row;
 
     if (row->is_retry_cancelled || row->restarts >= trial->experiment->max_restarts) {
-        core_log(core, &trial->task, NULL, "%s %s", task_title(core, &trial->task),
-                 why_no_restart(row, run));
+        log_no_restart(core, trial, run);
         end_trial(core, trial, TRIAL_STOPPING_ERROR);
         return;
     }
     row->restarts++;
     core_touch(core, &trial->live);
-    request_next_run(core, trial);
+    request_next_run(core, trial, run);
 }
 
 void trial_run_over(struct core *core, struct live_trial *trial,
@@ -272,7 +299,7 @@ void trial_run_over(struct core *core, struct live_trial *trial,
     else if (run->row.exit == EXIT_CLEAN && !run->row.is_acknowledged)
         end_trial(core, trial, TRIAL_STOPPING_COMPLETED);
     else
-        request_next_run(core, trial);
+        request_next_run(core, trial, run);
 }
 
 /* ---- reports --------------------------------------------------------------------- */
@@ -312,6 +339,46 @@ static struct live_trial *find_run(const struct core *core, int64_t id, int64_t 
     return trial && trial->row.run_id == run_id ? trial : NULL;
 }
 
+/* The numbers among `metrics`, in scratch memory. */
+static bool list_numbers(struct core *core, const struct json *metrics,
+                         struct metric_list *ret_names)
+{
+    size_t count = json_first(metrics) ? metrics->list.count : 0;
+    double number;
+
+    *ret_names = (struct metric_list){
+        .at = arena_array(&core->scratch, const char *, count + 1)};
+    if (!ret_names->at)
+        return false;
+    json_each(item, metrics)
+        if (item->key && json_number(item, &number))
+            ret_names->at[ret_names->count++] = item->key;
+    return true;
+}
+
+void trial_check_metric(struct core *core, struct live_trial *trial,
+                        const struct json *metrics)
+{
+    struct metric_list names;
+    const char *doubt;
+
+    if (!trial || trial->row.is_metric_checked || !trial->experiment->metric)
+        return;
+    trial->row.is_metric_checked = true;
+    core_touch(core, &trial->live);
+    if (!list_numbers(core, metrics, &names)) {
+        core_fail_memory(core);
+        return;
+    }
+    doubt = metric_missing_doubt(trial->experiment->metric, trial->row.id, &names,
+                                 &core->scratch);
+    trial->row.lacks_metric = doubt;
+    if (doubt)
+        core_log(core, &trial->task, NULL, "warning: %s", doubt);
+    else if (core->scratch.has_failed)
+        core_fail_memory(core);
+}
+
 det_status trial_validated(struct core *core, const struct core_event *event,
                            struct err *err)
 {
@@ -320,6 +387,8 @@ det_status trial_validated(struct core *core, const struct core_event *event,
     struct search_input input = {.kind = SEARCH_INPUT_VALIDATED};
 
     (void)err;
+    if (trial)
+        allocation_progressed(core, trial->task.allocation);
     if (!trial || trial_is_stopping(trial->row.state) || !event->validated.metrics)
         return DET_OK;
     input.trial = trial->row.number;
@@ -343,6 +412,8 @@ det_status trial_progress(struct core *core, const struct core_event *event,
                    : err_set(err, DET_INVALID, "progress is not a number");
     /* The small addend keeps 0.29 at 0.29. */
     progress = (double)(int64_t)(MAX(0, MIN(progress, 1)) * 100 + 1e-6) / 100;
+    if (trial)
+        allocation_progressed(core, trial->task.allocation);
     if (!trial || trial->row.progress == progress)
         return DET_OK;
     trial->row.progress = progress;
@@ -362,6 +433,8 @@ det_status trial_checkpointed(struct core *core, const struct core_event *event,
     char *uuid;
 
     (void)err;
+    if (trial)
+        allocation_progressed(core, trial->task.allocation);
     if (!trial || !event->checkpointed.uuid ||
         (trial->latest_checkpoint &&
          event->checkpointed.steps < trial->row.latest_steps))

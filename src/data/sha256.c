@@ -44,3 +44,8 @@ void sha256_text(struct sha256 *sum, char text[SHA256_TEXT])
     crypto_hash_sha256_final(state_of(sum), bytes);
     hex_encode(text, bytes, sizeof(bytes));
 }
+
+void sha256_plain(const void *bytes, size_t len, unsigned char sum[SHA256_BYTES])
+{
+    crypto_hash_sha256(sum, bytes, len);
+}

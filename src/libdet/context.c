@@ -150,6 +150,7 @@ static det_status open_ring(det_context *context, struct err *err)
     struct ring_config config = {
         .io = context->world.io,
         .dir = context->ring_dir,
+        .makes = context->info.is_on_cluster ? RING_MAKES_NOTHING : RING_MAKES_ALL,
         .limit_bytes = context->info.is_on_cluster ? 0 : offline_limit_bytes,
     };
 
@@ -263,6 +264,8 @@ void det_close(det_context *context)
         output_recorder_close(context);
     }
     io_close(context->run_lock);
+    map_done(&context->names);
+    map_done(&context->groups);
     lock_done(&context->lock);
     ring_close(context->ring);
     fork_mark_done(&context->mark);

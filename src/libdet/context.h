@@ -23,6 +23,7 @@
 #include <stdbool.h>
 
 #include "base/memory/arena.h"
+#include "base/memory/map.h"
 #include "base/rng.h"
 #include "base/thread/executor.h"
 #include "base/thread/lock.h"
@@ -78,8 +79,12 @@ struct det_context {
     struct saver *saver;       /* NULL: no overlapped checkpoint so far */
     struct profiler *profiler; /* NULL: this task is not a trial */
     atomic_int is_preempted;
-    _Atomic uint64_t refusal_told; /* the last refused report that det_flush() named */
+    _Atomic uint64_t refusal_told;  /* the last refused report that det_flush() named */
+    int64_t names_most;             /* of metrics; 0: any number */
+    _Atomic uint32_t names_seen[8]; /* see report/name_count.c */
     struct lock lock;
+    struct map names;       /* of metrics, as hashes; under the lock */
+    struct map groups;      /* of metrics, the same */
     char latest[UUID_TEXT]; /* the last one this process committed; "": none */
     uint32_t next_failure;
     struct context_failure failure[CONTEXT_FAILURES];

@@ -250,6 +250,8 @@ static det_status read_trial(det_context *context, struct err *err)
         st =
             read_number(context, "DET_STEPS_COMPLETED", 0, &info->steps_completed, err);
     if (!st)
+        st = read_number(context, "DET_MAX_METRIC_NAMES", 0, &context->names_most, err);
+    if (!st)
         st = need_variable(context, "DET_HPARAMS", &hparams, err);
     if (!st)
         st = need_variable(context, "DET_EXPERIMENT_CONFIG", &config, err);

@@ -31,6 +31,7 @@
 #include "main/agent_trust.h"
 #include "main/data_dir.h"
 #include "main/local_agent.h"
+#include "main/log_config.h"
 #include "net/net.h"
 #include "net/net_system.h"
 
@@ -62,6 +63,7 @@ static det_status load_config(const struct agent_run_options *options,
                               struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf notices = BUF_INIT;
     struct config_report report = CONFIG_REPORT(mem, options->config);
     struct json *overrides = json_new(mem, JSON_OBJECT);
     det_status st;
@@ -71,9 +73,15 @@ static det_status load_config(const struct agent_run_options *options,
         return overrides ? DET_OK : err_default(err, DET_NOMEM);
     }
     st = io_read_file(io_system(), options->config, &text, err);
-    return st ? st
-              : config_load(CONFIG_AGENT, text.data, text.len, overrides, &report,
-                            ret_tree, err);
+    if (!st)
+        st = config_load(CONFIG_AGENT, text.data, text.len, overrides, &report,
+                         ret_tree, err);
+    if (st)
+        return st;
+    config_report_write(&report, CONFIG_NOTICE, &notices);
+    if (notices.len)
+        fputs(notices.data, stderr);
+    return DET_OK;
 }
 
 /* Where the master is, and how it and the agent know each other. */
@@ -199,6 +207,7 @@ static det_status configure(const struct agent_run_options *options, struct aren
         st = program_path(mem, &config->program, err);
     if (st)
         return st;
+    log_config_apply(tree, "agent");
     config->tree = tree;
     config->token_file = place.token_file;
     config->master_url = place.url;
@@ -214,7 +223,8 @@ static det_status configure(const struct agent_run_options *options, struct aren
     config->resource_pool = options->resource_pool
                                 ? options->resource_pool
                                 : json_str(json_get(tree, "resource_pool"), NULL);
-    config->data_dir = options->data_dir;
+    config->data_dir = options->data_dir ? options->data_dir
+                                         : json_str(json_get(tree, "data_dir"), NULL);
     if (!config->data_dir) {
         st = data_dir_open(NULL, mem, &data_dir, err);
         if (st)
@@ -280,7 +290,6 @@ int agent_run_main(const char *master, const struct agent_run_options *options)
 
     if (st)
         return cli_report(st, &err);
-    log_setup(LOG_INFO, 2);
     sigemptyset(&listening.set);
     sigaddset(&listening.set, SIGINT);
     sigaddset(&listening.set, SIGTERM);

@@ -7,6 +7,10 @@
 
 #include "base/io/io.h"
 #include "base/memory/arena.h"
+#include "base/memory/buf.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "data/json/json.h"
 #include "libdet/client/runfile.h"
 
 static det_status make_absolute(const char *path, struct arena *mem,
@@ -38,9 +42,12 @@ static det_status check_folder(const char *path, bool *ret_is_there, struct err 
 det_status data_dir_find(const char *given, struct arena *mem, const char **ret_path,
                          bool *ret_is_there, struct err *err)
 {
-    det_status st = given ? make_absolute(given, mem, ret_path, err)
-                          : runfile_data_dir(mem, ret_path, err);
+    det_status st;
 
+    if (given && !*given) /* often a variable that is not set */
+        return err_set(err, DET_INVALID, "the name of a directory is empty");
+    st = given ? make_absolute(given, mem, ret_path, err)
+               : runfile_data_dir(mem, ret_path, err);
     return st ? st : check_folder(*ret_path, ret_is_there, err);
 }
 
@@ -51,4 +58,23 @@ det_status data_dir_open(const char *given, struct arena *mem, const char **ret_
     det_status st = data_dir_find(given, mem, ret_path, &is_there, err);
 
     return st ? st : io_mkdir(io_system(), *ret_path, true, err);
+}
+
+det_status data_dir_of_options(const char *given, const char *config, struct arena *mem,
+                               const char **ret_path, struct err *err)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct config_report report = CONFIG_REPORT(mem, config);
+    struct json *tree;
+    det_status st;
+
+    *ret_path = given;
+    if (given || !config)
+        return DET_OK;
+    st = io_read_file(io_system(), config, &text, err);
+    if (!st)
+        st = config_load(CONFIG_MASTER, text.data, text.len, NULL, &report, &tree, err);
+    if (!st)
+        *ret_path = json_str(json_get(tree, "data_dir"), NULL);
+    return st;
 }

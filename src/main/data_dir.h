@@ -17,4 +17,9 @@ det_status data_dir_find(const char *given, struct arena *mem, const char **ret_
 det_status data_dir_open(const char *given, struct arena *mem, const char **ret_path,
                          struct err *err);
 
+/* The directory of a master: `given`, or the one that its configuration file names.  NULL:
+ * neither does.  `config` may be NULL. */
+det_status data_dir_of_options(const char *given, const char *config, struct arena *mem,
+                               const char **ret_path, struct err *err);
+
 #endif

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/agent.h"
 #include "base/compiler.h"
+#include "base/io/folder_lock.h"
 #include "base/io/io.h"
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
@@ -72,12 +74,11 @@ int local_agent_pid(const char *agent_dir)
 {
     int pid;
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(65536);
-    CLEANUP(io_closep) struct io_file *lock = NULL;
-    const char *path = arena_printf(&mem, "%s/lock", agent_dir);
+    bool is_held;
 
-    if (!path || io_open(io_system(), path, IO_WRITE, &lock, NULL))
-        return 0;
-    if (io_lock(lock, NULL) != DET_BUSY)
+    if (!agent_dir ||
+        folder_lock_look(io_system(), agent_dir, AGENT_LOCK, &is_held, NULL) ||
+        !is_held)
         return 0;
     pid = (int)json_i64(json_get(read_note(&mem, agent_dir), "pid"), 0);
     return pid > 1 && is_agent(pid, agent_dir) ? pid : AGENT_UNKNOWN;

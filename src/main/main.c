@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - one program, several roles.
  *
- * The roles (serve, stop, master run, agent run, task run, task enter) run here.  All
+ * The roles (serve, stop, backup, restore, master run, agent run, task run, task enter) run
+ * here.  All
  * other commands run in src/cli and talk to a master through libdet. */
 #include <assert.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "cli/frame/parse.h"
 #include "cli/frame/role_options.h"
 #include "main/agent_run.h"
+#include "main/backup_role.h"
 #include "main/serve.h"
 #include "main/stop.h"
 
@@ -64,12 +66,23 @@ static int run_stop(const struct cli_invocation *in)
     return stop_main(in->options);
 }
 
+static int run_backup(const struct cli_invocation *in)
+{
+    return backup_main(in->options, in->args[0]);
+}
+
+static int run_restore(const struct cli_invocation *in)
+{
+    return restore_main(in->options, in->args[0]);
+}
+
 static const struct {
     const char *words;
     int (*run)(const struct cli_invocation *in);
 } roles[] = {
     {"serve", run_serve},   {"master run", run_master}, {"agent run", run_agent},
     {"task run", run_task}, {"task enter", run_enter},  {"stop", run_stop},
+    {"backup", run_backup}, {"restore", run_restore},
 };
 
 static int run_role(const struct cli_invocation *in)

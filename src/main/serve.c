@@ -24,6 +24,7 @@
 
 #include "agent/privileged.h"
 #include "base/compiler.h"
+#include "base/io/folder_lock.h"
 #include "base/io/io.h"
 #include "base/log.h"
 #include "base/memory/arena.h"
@@ -43,6 +44,9 @@
 #include "main/end_process.h"
 #include "main/initial_password.h"
 #include "main/local_agent.h"
+#include "main/log_config.h"
+#include "main/process_limits.h"
+#include "main/serve_addresses.h"
 #include "main/serve_tls.h"
 #include "master/master.h"
 #include "net/net.h"
@@ -60,19 +64,22 @@ enum {
 struct serving {
     const struct serve_options *options;
     struct arena *mem;
+    const char *given_dir; /* by an option or the configuration; NULL: the usual one */
     const char *data_dir;
     const char *agent_dir;
     const char *program;
     const char *url;
-    const char *host;  /* to listen on */
-    const char *local; /* where this machine reaches it */
+    const char *for_others; /* where other machines reach it; "": nowhere */
+    const char *host;       /* to listen on */
+    const char *local;      /* where this machine reaches it */
     struct serve_tls tls;
-    struct io_file *lock;
+    struct folder_lock lock;
     struct executor *exec;
     struct net *net;
     struct master *master;
     const struct json *config;
     const char *initial_password; /* NULL: none was given */
+    bool has_runfile;
     int ready_fd;  /* the parent in the foreground waits here; -1: none */
     int agent_pid; /* 0: none */
     bool is_own_child;
@@ -80,7 +87,8 @@ struct serving {
     uint32_t agent_failures; /* consecutive early ends */
     int64_t agent_next_us;   /* when to start the next one; monotonic */
     int64_t agent_since_us;
-    mode_t umask; /* of our parent: for the agent and its tasks */
+    mode_t umask;        /* of our parent: for the agent and its tasks */
+    struct rlimit files; /* likewise */
 };
 
 /* ---- configuration -------------------------------------------------------------- */
@@ -114,6 +122,7 @@ static det_status load_config(struct serving *s, struct err *err)
     config_report_write(&report, CONFIG_NOTICE, &notices);
     if (notices.len)
         fputs(notices.data, stderr);
+    log_config_apply(tree, "master");
     s->config = tree;
     s->host = s->options->has_host ? s->options->host
                                    : json_str(json_get(tree, "host"), "127.0.0.1");
@@ -151,29 +160,24 @@ static det_status check_agent_config(const struct serving *s, struct err *err)
 static det_status wait_for_lock(struct serving *s, struct runfile *run, struct err *err)
 {
     const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
-    det_status st = io_lock(s->lock, err);
+    det_status st =
+        folder_lock_take(io_system(), s->data_dir, RUNFILE_LOCK, &s->lock, err);
 
     for (int i = 0; i < STARTING_S * 50; i++) {
         if (!runfile_read(io_system(), s->data_dir, s->mem, run, NULL) ||
             st != DET_BUSY)
             break;
         nanosleep(&pause, NULL);
-        st = io_lock(s->lock, err);
+        st = folder_lock_take(io_system(), s->data_dir, RUNFILE_LOCK, &s->lock, err);
     }
     return st;
 }
 
 static det_status take_lock(struct serving *s, struct err *err)
 {
-    const char *path = arena_printf(s->mem, "%s/%s", s->data_dir, RUNFILE_LOCK);
     struct runfile run = {0};
-    det_status st;
+    det_status st = wait_for_lock(s, &run, err);
 
-    if (!path)
-        return err_default(err, DET_NOMEM);
-    st = io_open(io_system(), path, IO_WRITE | IO_CREATE | IO_PRIVATE, &s->lock, err);
-    if (!st)
-        st = wait_for_lock(s, &run, err);
     if (!st) { /* a master that died here may have left a run file */
         s->last_port = run.port;
         return runfile_remove(io_system(), s->data_dir, err);
@@ -314,6 +318,7 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
         .on_link = open_to_linked_users,
         .arg = s,
     };
+    struct url url;
     det_status st = master_new(&config, &s->master, err);
 
     if (!st)
@@ -326,10 +331,12 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
             port, s->host);
     if (st)
         return st;
-    s->url = url_text(s->mem, &(struct url){.is_tls = s->tls.cert_file != NULL,
-                                            .host = s->local,
-                                            .port = master_port(s->master),
-                                            .path = ""});
+    url = (struct url){.is_tls = s->tls.cert_file != NULL,
+                       .host = s->local,
+                       .port = master_port(s->master),
+                       .path = ""};
+    s->url = url_text(s->mem, &url);
+    s->for_others = serve_addresses(s->host, &url, s->mem);
     return s->url ? DET_OK : err_default(err, DET_NOMEM);
 }
 
@@ -358,9 +365,10 @@ static det_status try_port(struct serving *s, uint16_t port, struct err *err)
     return st ? st : new_master(s, port, err);
 }
 
-/* Tries the port of the last master if the user asked for none: running tasks know it.
- * Then the configured one.  A master that a command starts in the background may use any
- * free port if the default one is taken. */
+/* Tries the port of a master that died here if the user asked for none: running tasks know
+ * it.  Then the configured one.  A master that a command starts in the background may use
+ * another port if the default one is taken: that of the last master here, whose pages may
+ * be open in a browser, else any. */
 static det_status start_master(struct serving *s, struct err *err)
 {
     int64_t port = json_i64(json_get(s->config, "port"), DEFAULT_PORT);
@@ -370,9 +378,12 @@ static det_status start_master(struct serving *s, struct err *err)
 
     if (st == DET_EXISTS && (!last || last != port))
         st = try_port(s, (uint16_t)port, err);
-    if (st == DET_EXISTS && s->options->background && !s->options->has_port)
-        st = try_port(s, 0, err);
-    return st;
+    if (st != DET_EXISTS || !s->options->background || s->options->has_port)
+        return st;
+    last = runfile_last_port(io_system(), s->data_dir);
+    if (last)
+        st = try_port(s, last, err);
+    return st == DET_EXISTS ? try_port(s, 0, err) : st;
 }
 
 static det_status write_runfile(struct serving *s, struct err *err)
@@ -389,6 +400,20 @@ static det_status write_runfile(struct serving *s, struct err *err)
     };
 
     return runfile_write(io_system(), s->data_dir, &run, err);
+}
+
+/* On a full disk that has no file of an earlier master, nobody finds us by the run file;
+ * it is written as soon as there is room. */
+static det_status note_address(struct serving *s, struct err *err)
+{
+    det_status st = write_runfile(s, err);
+
+    s->has_runfile = !st;
+    if (st != DET_FULL)
+        return st;
+    log_warn("%s; until there is room, commands find this master only with --master %s",
+             err->text, s->url);
+    return DET_OK;
 }
 
 /* ---- the agent ------------------------------------------------------------------- */
@@ -419,6 +444,7 @@ static void exec_agent(const struct serving *s)
     }
     setsid();
     umask(s->umask);
+    process_limits_restore(&s->files);
     snprintf(log_path, sizeof(log_path), "%s/agent.log", s->data_dir);
     fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
@@ -583,7 +609,7 @@ static int wait_for_child(int fd, pid_t child, const sigset_t *held)
     if (code)
         fprintf(stderr, "det:%s", text);
     else
-        printf("%s", text + 1);
+        serve_addresses_print(text + 1);
     return code;
 }
 
@@ -626,6 +652,22 @@ static bool go_background(struct serving *s, int *ret_code)
 
 /* ---- life ----------------------------------------------------------------------- */
 
+/* A folder that was moved or replaced is not ours any more, and another master may start
+ * in the new one. */
+static void look_at_folder(struct serving *s)
+{
+    if (!folder_lock_is_in_place(&s->lock, s->data_dir)) {
+        log_error(
+            "the data directory '%s' was removed or replaced while the master used "
+            "it; the master ends, because it could not keep what it acknowledges",
+            s->data_dir);
+        _exit(det_status_exit(DET_IO));
+    }
+    master_look_at_disk(s->master);
+    if (!s->has_runfile)
+        s->has_runfile = !write_runfile(s, NULL);
+}
+
 static void wait_for_signal(struct serving *s, const sigset_t *set)
 {
     const struct timespec pause = {.tv_nsec = LOOK_EVERY_MS * 1000000L};
@@ -635,6 +677,7 @@ static void wait_for_signal(struct serving *s, const sigset_t *set)
 
         if (sig == SIGINT || sig == SIGTERM)
             return;
+        look_at_folder(s);
         look_after_agent(s);
         serve_tls_look(&s->tls, s->master);
     }
@@ -671,9 +714,7 @@ static det_status start_serving(struct serving *s, struct err *err)
                                s->mem, err);
     if (!st)
         st = start_master(s, err);
-    if (!st)
-        st = write_runfile(s, err);
-    return st;
+    return st ? st : note_address(s, err);
 }
 
 static void stop_serving(struct serving *s)
@@ -681,7 +722,7 @@ static void stop_serving(struct serving *s)
     if (s->master)
         (void)runfile_remove(io_system(), s->data_dir, NULL);
     close_world(s);
-    io_close(s->lock);
+    folder_lock_give(&s->lock);
 }
 
 static int serve_until_signal(struct serving *s, const sigset_t *set)
@@ -696,10 +737,13 @@ static int serve_until_signal(struct serving *s, const sigset_t *set)
     }
     look_after_agent(s);
     wait_for_agent(s);
-    log_info("serving %s%s, data in %s", s->url,
-             strcmp(s->local, s->host) ? ", also at the other addresses of this machine"
-                                       : "",
-             s->data_dir);
+    log_info("serving %s%s%s, data in %s", s->url,
+             *s->for_others ? ", for other machines " : "", s->for_others, s->data_dir);
+    if (master_is_full(s->master))
+        log_warn(
+            "no space left on the disk of '%s': everything can be read, and nothing "
+            "changed until there is room",
+            s->data_dir);
     if (s->tls.cert_file) {
         master_set_certificate(s->master, s->tls.expires_us);
         log_info("the certificate in '%s' has the SHA-256 fingerprint %s",
@@ -707,10 +751,11 @@ static int serve_until_signal(struct serving *s, const sigset_t *set)
         serve_tls_look(&s->tls, s->master); /* it may expire soon */
     }
     if (s->ready_fd < 0 && isatty(2))
-        fprintf(stderr, "det is running at %s; stop it with Ctrl-C or 'det stop%s%s'\n",
-                s->url, s->options->data_dir ? " --data-dir " : "",
-                s->options->data_dir ? s->options->data_dir : "");
-    tell_parent(s, 0, s->url);
+        fprintf(stderr,
+                "det is running at %s%s%s; stop it with Ctrl-C or 'det stop%s%s'\n",
+                s->url, *s->for_others ? ", for other machines at " : "", s->for_others,
+                s->given_dir ? " --data-dir " : "", s->given_dir ? s->given_dir : "");
+    tell_parent(s, 0, serve_addresses_both(s->url, s->for_others, s->mem));
     wait_for_signal(s, set);
     log_info("stopping");
     stop_agent(s);
@@ -725,8 +770,11 @@ int serve_main(const struct serve_options *options)
     struct err err = {0};
     sigset_t set;
     int code;
-    det_status st = data_dir_open(options->data_dir, &mem, &s.data_dir, &err);
+    det_status st = data_dir_of_options(options->data_dir, options->config, &mem,
+                                        &s.given_dir, &err);
 
+    if (!st)
+        st = data_dir_open(s.given_dir, &mem, &s.data_dir, &err);
     if (st)
         return cli_report(st, &err);
     s.agent_dir = local_agent_dir(&mem, s.data_dir);
@@ -738,6 +786,7 @@ int serve_main(const struct serve_options *options)
     if (options->background && !go_background(&s, &code))
         return code;
     s.umask = umask(077); /* our files are private */
+    process_limits_raise(&s.files);
     log_setup(LOG_INFO, 2);
     sigemptyset(&set);
     sigaddset(&set, SIGINT);

@@ -13,6 +13,7 @@
 #include "base/memory/mem.h"
 #include "base/rng.h"
 #include "data/json/json.h"
+#include "libdet/client/runfile.h"
 #include "master/api/people/login_limit.h"
 #include "master/background/collector.h"
 #include "master/background/janitor.h"
@@ -30,6 +31,7 @@
 #include "master/request/waits.h"
 #include "master/rm/agents.h"
 #include "master/signin/signin.h"
+#include "master/watch/meters.h"
 #include "net/net.h"
 #include "store/people/role_assignment.h"
 #include "store/people/user.h"
@@ -40,17 +42,23 @@
 #include "store/task/allocation.h"
 
 enum {
+    MAX_MEMORY = 512 << 20, /* unless the configuration says otherwise */
     WORKERS = 3,
     WORKERS_OF_ONE = 2, /* at most for one user at once */
     HEAVY_WORKERS = 1,
     FILE_READERS = 2,
+    FILE_READERS_OF_ONE = 1, /* storage may be slow: the other one serves others */
     READERS = WORKERS + HEAVY_WORKERS + SIGNIN_THREADS +
               3,          /* the heart, the lane of life and the login lane read, too */
     MAX_BODY = 192 << 20, /* 128 MB of files in base64 */
-    MAX_HELD = 256 << 20, /* bodies of all requests at once */
-    MAX_CONNECTIONS = 16384,
+    LEAST_MEMORY = 256 << 20,
+    OPEN_PART = 32, /* of what is left for requests: anonymous callers */
+    OTHER_MEMORY =
+        80 << 20, /* of max_memory: connections, the store's caches, the heart */
     MASTER_MEMORY = 1 << 20,
+    SHORT_ID = 8,          /* letters of its id in those of requests */
     STOP_US = 5 * 1000000, /* for running calls to end */
+    TRIM_US = 20 * 1000000,
 };
 
 /* ---- configuration -------------------------------------------------------------- */
@@ -83,6 +91,7 @@ static det_status read_pools(struct master *master, struct err *err)
     struct core_pool *made =
         arena_array(&master->mem, struct core_pool, count ? count : 1);
     uint32_t at = 0;
+    bool has_defaults;
 
     if (!made)
         return err_default(err, DET_NOMEM);
@@ -96,10 +105,48 @@ static det_status read_pools(struct master *master, struct err *err)
     }
     master->core_config.pool = made;
     master->core_config.pool_count = at;
-    master->core_config.default_compute_pool =
-        json_str(json_get(manager, "default_compute_resource_pool"), made[0].name);
+    /* Without default pools the names are not used, but must exist. */
+    has_defaults = !json_bool(json_get(manager, "no_default_resource_pools"), false);
+    master->core_config.needs_pool_name = !has_defaults;
+    master->core_config.default_compute_pool = json_str(
+        has_defaults ? json_get(manager, "default_compute_resource_pool") : NULL,
+        made[0].name);
     master->core_config.default_aux_pool =
-        json_str(json_get(manager, "default_aux_resource_pool"), made[0].name);
+        json_str(has_defaults ? json_get(manager, "default_aux_resource_pool") : NULL,
+                 made[0].name);
+    return DET_OK;
+}
+
+static det_status read_reserved_ports(struct master *master, struct err *err)
+{
+    const struct json *list = json_get(master->config, "reserved_ports");
+    size_t count = json_first(list) ? list->list.count : 0;
+    int64_t *ports = arena_array(&master->mem, int64_t, count + 1);
+    size_t at = 0;
+
+    if (!ports)
+        return err_default(err, DET_NOMEM);
+    json_each(port, count ? list : NULL)
+        ports[at++] = json_i64(port, 0);
+    master->core_config.reserved_ports = ports;
+    master->core_config.reserved_port_count = at;
+    return DET_OK;
+}
+
+/* One user gets three quarters of it at most: the largest submission fits, and the others
+ * go on.  Anonymous callers have a small part, and one address half of that. */
+static det_status read_memory(struct master *master, struct err *err)
+{
+    int64_t bytes = json_i64(json_get(master->config, "max_memory"), MAX_MEMORY);
+
+    if (bytes < LEAST_MEMORY)
+        return err_set(err, DET_INVALID,
+                       "max_memory is %" PRId64 " bytes; a master needs at least %d MB",
+                       bytes, LEAST_MEMORY >> 20);
+    master->open_memory.most = ((size_t)bytes - OTHER_MEMORY) / OPEN_PART;
+    master->open_memory.group_most = master->open_memory.most / 2;
+    master->memory.most = (size_t)bytes - OTHER_MEMORY - master->open_memory.most;
+    master->memory.group_most = master->memory.most / 4 * 3;
     return DET_OK;
 }
 
@@ -114,7 +161,14 @@ static det_status read_config(struct master *master, struct err *err)
     master->core_config.refuses_unfittable =
         json_bool(json_get(master->config, "launch_error"), true);
     master->core_config.snapshot_every = 256;
+    master->enables_cors = json_bool(json_get(master->config, "enable_cors"), false);
+    master->metric_names_most =
+        (uint32_t)json_i64(json_get(master->config, "max_metric_names"), 0);
     st = read_pools(master, err);
+    if (!st)
+        st = read_reserved_ports(master, err);
+    if (!st)
+        st = read_memory(master, err);
     return st ? st : client_address_read_config(master, err);
 }
 
@@ -332,7 +386,38 @@ static det_status make_id(struct master *master, struct err *err)
         return st;
     uuid_format(random, text);
     master->id = arena_strdup(&master->mem, text);
-    return master->id ? DET_OK : err_default(err, DET_NOMEM);
+    master->short_id = arena_strndup(&master->mem, text, SHORT_ID);
+    return master->id && master->short_id ? DET_OK : err_default(err, DET_NOMEM);
+}
+
+static void log_note(bool is_warning, const char *sentence)
+{
+    if (is_warning)
+        log_warn("%s", sentence);
+    else
+        log_info("%s", sentence);
+}
+
+/* The bytes of a file of the data directory; 0: it is empty or missing. */
+static uint64_t bytes_of(struct master *master, const char *name)
+{
+    const char *path = arena_printf(&master->mem, "%s/%s", master->data_dir, name);
+    struct io_stat found;
+
+    return path && !io_stat(master->io, path, &found, NULL) ? found.size_bytes : 0;
+}
+
+/* A database that somebody emptied must not become a new cluster without a word.  SQLite
+ * throws the log of an empty database away. */
+static det_status check_emptied(struct master *master, struct err *err)
+{
+    if (bytes_of(master, "det.db") || !bytes_of(master, RUNFILE_LAST))
+        return DET_OK;
+    return err_set(err, DET_CORRUPT,
+                   "the database '%s/det.db' is empty or missing, but a master has "
+                   "worked here; "
+                   "restore a backup with 'det restore', or choose another --data-dir",
+                   master->data_dir);
 }
 
 static det_status open_store(struct master *master, struct err *err)
@@ -344,9 +429,16 @@ static det_status open_store(struct master *master, struct err *err)
         .readers = READERS + master->http_threads,
         .on_fatal = master->on_fatal,
         .arg = master->fatal_arg,
+        .on_note = log_note,
     };
 
     return store_open(&config, &master->store, err);
+}
+
+static void warn_operator(void *arg, const char *text)
+{
+    (void)arg;
+    log_warn("%s", text);
 }
 
 static det_status open_server(struct master *master, uint16_t port, struct err *err)
@@ -358,20 +450,38 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
     static const char *const strict[] = {
         "X-Content-Type-Options: nosniff", "Cross-Origin-Opener-Policy: same-origin",
         "Strict-Transport-Security: max-age=15768000", NULL};
+    static const char *const open[] = {
+        "X-Content-Type-Options: nosniff", "Cross-Origin-Opener-Policy: same-origin",
+        "Access-Control-Allow-Origin: *",
+        "Access-Control-Expose-Headers: X-Request-Id, Retry-After", NULL};
+    static const char *const strict_open[] = {
+        "X-Content-Type-Options: nosniff",
+        "Cross-Origin-Opener-Policy: same-origin",
+        "Access-Control-Allow-Origin: *",
+        "Access-Control-Expose-Headers: X-Request-Id, Retry-After",
+        "Strict-Transport-Security: max-age=15768000",
+        NULL};
+    bool is_strict = master->cert_file && !master->is_self_signed;
+    const struct json *limits = json_get(master->config, "connections");
     struct net_server_config config = {
         .host = master->host,
         .cert_file = master->cert_file,
         .key_file = master->key_file,
-        .headers = master->cert_file && !master->is_self_signed ? strict : plain,
+        .headers = master->enables_cors ? (is_strict ? strict_open : open)
+                                        : (is_strict ? strict : plain),
         .port = port,
         .max_body_bytes = MAX_BODY,
-        .max_held_bytes = MAX_HELD,
-        .max_held_of_one = MAX_BODY,
+        .memory = &master->memory,
         .body_limit = dispatch_body_limit,
         .threads = master->http_threads,
-        .max_connections = MAX_CONNECTIONS,
+        .max_connections = (uint32_t)json_i64(json_get(limits, "max"), 0),
+        .max_of_address = (uint32_t)json_i64(json_get(limits, "max_per_address"), 0),
+        .head_us = json_i64(json_get(limits, "head_timeout"), 0) * 1000000,
+        .least_rate = (uint32_t)json_i64(json_get(limits, "least_rate"), 0),
+        .trusted = master->trusted_proxies,
         .mark = master->cluster_id,
         .handler = dispatch_request,
+        .warn = warn_operator,
         .arg = master,
     };
 
@@ -381,6 +491,17 @@ static det_status open_server(struct master *master, uint16_t port, struct err *
 static void warm_roster(struct work *work)
 {
     store_roster_warm(CONTAINER_OF(work, struct master, warming)->store);
+}
+
+/* After a large request, and now and then for what many small ones have left. */
+static void trim_memory(struct work *work)
+{
+    struct master *master = CONTAINER_OF(work, struct master, trimming);
+
+    mem_trim();
+    if (!executor_is_single(
+            master->exec)) /* a simulation would never come to its end */
+        lane_post_at(master->chores, work, master_mono_us(master) + TRIM_US);
 }
 
 static det_status make_lanes(struct master *master, struct err *err)
@@ -397,7 +518,7 @@ static det_status make_lanes(struct master *master, struct err *err)
         {"login", &master->logins, 1, 1},
         {"slow-login", &master->slow_logins, 1, 1},
         {"janitor", &master->chores, 1, 0},
-        {"files", &master->files, FILE_READERS, 0},
+        {"files", &master->files, FILE_READERS, FILE_READERS_OF_ONE},
     };
     det_status st = DET_OK;
 
@@ -416,6 +537,7 @@ static det_status build_handler_parts(struct master *master, struct err *err)
     det_status st = make_lanes(master, err);
 
     master->warming = (struct work)WORK_INIT(warm_roster);
+    master->trimming = (struct work)WORK_INIT(trim_memory);
     if (!st)
         st = login_limit_new(&master->login_limit, err);
     if (!st)
@@ -450,6 +572,8 @@ det_status master_start(struct master *master, struct err *err)
     if (!st)
         st = auth_new(master->io, master->data_dir, &master->auth, err);
     if (!st)
+        st = check_emptied(master, err);
+    if (!st)
         st = open_store(master, err);
     if (!st)
         st = load_identity(master, &has_blank, err);
@@ -468,6 +592,7 @@ det_status master_start(struct master *master, struct err *err)
     if (st)
         return st;
     atomic_store(&master->is_ready, true);
+    lane_post(master->chores, &master->trimming);
     agents_watch(master->agents);
     return DET_OK;
 }
@@ -505,11 +630,15 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->is_self_signed = config->is_self_signed;
     master->agent_token_path =
         arena_printf(&master->mem, "%s/agent.token", config->data_dir);
-    if (master->mem.has_failed) {
+    master->meters = mem_new(struct meters);
+    if (master->mem.has_failed || !master->meters) {
         master_free(master);
         return err_default(err, DET_NOMEM);
     }
     master->is_loopback = origin_guard_is_loopback(master->host);
+    master->slow_request_us =
+        json_i64(json_path(config->tree, "log.slow_request_ms"), 0) * 1000;
+    master->started_us = master_now_us(master);
     *ret_master = master;
     return DET_OK;
 }
@@ -527,6 +656,25 @@ void master_set_certificate(struct master *master, int64_t expires_us)
 void master_set_read_only(struct master *master)
 {
     master->is_read_only = true;
+}
+
+bool master_is_shared(const struct master *master)
+{
+    return !master->is_loopback || master->trusted_proxies.count > 0;
+}
+
+bool master_is_full(const struct master *master)
+{
+    return store_is_full(master->store);
+}
+
+void master_look_at_disk(struct master *master)
+{
+    bool was_full = master_is_full(master);
+
+    store_look_at_disk(master->store);
+    if (was_full && !master_is_full(master))
+        log_info("there is room on the disk again: everything can be changed");
 }
 
 void master_stop(struct master *master)
@@ -561,6 +709,7 @@ void master_free(struct master *master)
     login_limit_free(master->login_limit);
     store_close(master->store);
     auth_free(master->auth);
+    mem_free(master->meters);
     arena_done(&master->mem);
     mem_free(master);
 }

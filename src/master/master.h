@@ -67,6 +67,14 @@ det_status master_start(struct master *master, struct err *err);
  * refused.  Other callers need no session if they call from this machine as the user that
  * runs the master, or as root: they may read everything and change nothing. */
 void master_set_read_only(struct master *master);
+/* Whether people of other machines use it, perhaps through a proxy on this one: its tasks are
+ * isolated. */
+bool master_is_shared(const struct master *master);
+/* Whether its disk is full: it serves what it has, and changes nothing until there is
+ * room. */
+bool master_is_full(const struct master *master);
+/* Call it now and then: see store_look_at_disk(). */
+void master_look_at_disk(struct master *master);
 /* Stop in this order: master_stop() while the executor runs (refuses new calls, answers
  * waiting ones, lets the others end), then executor_free(), then master_free(). */
 void master_stop(struct master *master);

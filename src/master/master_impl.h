@@ -3,6 +3,7 @@
 #ifndef MASTER_MASTER_IMPL_H
 #define MASTER_MASTER_IMPL_H
 
+#include "base/memory/allowance.h"
 #include "base/memory/arena.h"
 #include "base/thread/executor.h"
 #include "core/core.h"
@@ -19,6 +20,7 @@ struct janitor;
 struct net_server;
 struct pacer;
 struct log_policies;
+struct meters;
 struct login_limit;
 struct proxy_activity;
 struct signin;
@@ -41,9 +43,12 @@ struct master {
     uint16_t port; /* as configured; 0: any free port */
     uint32_t http_threads;
     struct net_ranges trusted_proxies;
+    struct allowance memory; /* for requests: bodies, what is made of them, replies */
+    struct allowance open_memory; /* for the bodies of anonymous callers */
     const char *cluster_id;
     const char *cluster_name;
-    const char *id; /* of this start: the epoch of agents' command sequences */
+    const char *id;       /* of this start: the epoch of agents' command sequences */
+    const char *short_id; /* its beginning: the first part of a request's id */
     const char *agent_token_path;
     struct core_config core_config;
     void (*on_fatal)(void *arg, const char *sentence);
@@ -56,9 +61,10 @@ struct master {
     struct lane *logins;
     struct lane *slow_logins; /* of doubtful addresses (login_limit.h) */
     struct login_limit *login_limit;
-    struct work warming; /* loads the table of experiments when a page is opened */
-    struct lane *chores; /* the janitor's: files may take long to remove */
-    struct lane *files;  /* reads downloads: the storage may be slow */
+    struct work warming;  /* loads the table of experiments when a page is opened */
+    struct work trimming; /* gives memory back to the system */
+    struct lane *chores;  /* the janitor's: files may take long to remove */
+    struct lane *files;   /* reads downloads: the storage may be slow */
     struct store *store;
     struct waits *waits;
     struct changes *changes; /* the pacer's */
@@ -76,9 +82,18 @@ struct master {
     const char *cert_file; /* NULL: plain HTTP */
     const char *key_file;
     bool is_self_signed;
-    bool is_loopback;          /* it listens only on this machine */
-    bool is_rbac;              /* security.authz.type is rbac (wire/rights.h) */
-    _Atomic bool is_read_only; /* see master_set_read_only() */
+    bool is_loopback; /* it listens only on this machine; see also master_is_shared() */
+    bool is_rbac;     /* security.authz.type is rbac (wire/rights.h) */
+    bool enables_cors; /* pages of other sites may call (request/origin_guard.c) */
+    uint32_t metric_names_most; /* max_metric_names of the configuration */
+    _Atomic bool is_read_only;  /* see master_set_read_only() */
+
+    struct meters *meters;
+    _Atomic uint64_t requests;   /* so far: the second part of a request's id */
+    _Atomic int64_t slow_second; /* of the last slow request */
+    _Atomic uint32_t slow_lines; /* logged in it */
+    int64_t slow_request_us;     /* log.slow_request_ms; 0: never */
+    int64_t started_us;          /* wall clock */
 
     _Atomic bool is_ready; /* before that, requests are answered with DET_BUSY */
     _Atomic int64_t open_requests;

@@ -32,6 +32,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* `kind` in the metadata of a checkpoint that holds files which a run left behind (the key
+ * `keep` of the configuration).  These rules do not apply to it: people delete it. */
+#define CHECKPOINT_KEPT_FILES "kept files"
+
 struct checkpoint_keep_policy {
     uint32_t experiment_best;
     uint32_t trial_best;

@@ -235,23 +235,14 @@ static void write_json(struct json_writer *w, const char *key,
     jw_raw(w, key, *text);
 }
 
-/* A copy of the value, or the tree whose text a query parameter holds. */
-static det_status tree_of(const struct source *from, struct json **ret_tree,
-                          struct err *err)
+/* The tree whose text a query parameter holds. */
+static det_status parse_text(const struct source *from, struct json **ret_tree,
+                             struct err *err)
 {
-    struct json *tree;
     char name[FIELD_NAME];
-    det_status st;
+    det_status st = json_parse(from->value->string.text, from->value->string.len,
+                               from->mem, ret_tree, err);
 
-    if (!from->is_text) {
-        tree = json_copy(from->mem, from->value);
-        if (!tree)
-            return err_default(err, DET_NOMEM);
-        *ret_tree = tree;
-        return DET_OK;
-    }
-    st = json_parse(from->value->string.text, from->value->string.len, from->mem,
-                    ret_tree, err);
     if (st && err) {
         field_wire_name(from->field->name, name);
         return err_prefix(err, "'%s'", name);
@@ -267,7 +258,7 @@ static det_status read_json(const struct source *from, void *at, struct err *err
     det_status st = DET_OK;
 
     if (from->is_text)
-        st = tree_of(from, &tree, err);
+        st = parse_text(from, &tree, err);
     if (st)
         return st;
     copy = json_text(from->mem, from->is_text ? tree : from->value);
@@ -286,12 +277,18 @@ static void write_tree(struct json_writer *w, const char *key,
     jw_json(w, key, *tree);
 }
 
+/* Not copied: the files of a folder may be as large as all memory that one user gets. */
 static det_status read_tree(const struct source *from, void *at, struct err *err)
 {
     const struct json **value = at;
     struct json *tree = NULL;
-    det_status st = tree_of(from, &tree, err);
+    det_status st;
 
+    if (!from->is_text) {
+        *value = from->value;
+        return DET_OK;
+    }
+    st = parse_text(from, &tree, err);
     if (st)
         return st;
     *value = tree;

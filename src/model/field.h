@@ -33,7 +33,7 @@ enum field_type {
     FIELD_STR,     /* const char *; NULL is null */
     FIELD_TIME,    /* int64_t, microseconds; RFC 3339; 0 is null */
     FIELD_JSON,    /* const char *: JSON text, inserted unchanged; NULL is null */
-    FIELD_TREE,    /* const struct json *: any JSON; only read */
+    FIELD_TREE, /* const struct json *: any JSON; only read; part of the tree that is read */
     FIELD_ENUM,    /* uint32_t, by the names in `names`, with `prefix` on the wire */
     FIELD_STRS,    /* struct field_strs: a list of strings */
     FIELD_I64S,    /* struct field_i64s: a list of numbers */

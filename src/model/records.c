@@ -2,8 +2,8 @@
 /* records.c - the field tables of records.h. */
 #include "model/records.h"
 
-const char *const exit_kind_names[] = {"NONE",      "CLEAN",  "FAILED",
-                                       "TRANSIENT", "KILLED", NULL};
+const char *const exit_kind_names[] = {"NONE",   "CLEAN",   "FAILED", "TRANSIENT",
+                                       "KILLED", "LACKING", NULL};
 
 const struct field experiment_fields[] = {
     FIELD(I64, experiment, id, "its number"),
@@ -51,6 +51,8 @@ const struct field trial_fields[] = {
     FIELD(BOOL, trial, is_retry_cancelled, "a log policy forbids retries"),
     FIELD(JSON, trial, blocked_agents, "agents it must not use"),
     FIELD(F64, trial, progress, "how far it said it is, 0..1"),
+    FIELD(BOOL, trial, is_metric_checked, "it has validated"),
+    FIELD(BOOL, trial, lacks_metric, "without the searcher's metric"),
     FIELD_END,
 };
 
@@ -108,6 +110,11 @@ const struct field allocation_fields[] = {
     ALLOCATION_PORT(2, "port_comm_2", "INTER_TRAIN_PROCESS_COMM_PORT_2"),
     ALLOCATION_PORT(3, "port_c10d", "C10D_PORT"),
     FIELD(I64, allocation, job_id, "the job it runs"),
+    FIELD(I64, allocation, quick_ends, "runs in a row that ended too soon before it"),
+    FIELD(I64, allocation, retry_us, "until when it waits before it asks for slots"),
+    FIELD(STR, allocation, wait_reason, "why it waits or waited"),
+    FIELD(I64, allocation, avoided_agent, "an agent that lacked resources"),
+    FIELD(BOOL, allocation, has_progressed, "it validated or saved a checkpoint"),
     FIELD_END,
 };
 

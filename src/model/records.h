@@ -39,7 +39,8 @@ struct experiment {
     int64_t trials;       /* created so far */
     int64_t search_seq;   /* inputs given to the searcher so far */
     int64_t snapshot_seq; /* ... when its last snapshot was taken */
-    int64_t starter_id;   /* who submitted or last continued it; its runs act as that user */
+    int64_t
+        starter_id; /* who submitted or last continued it; its runs act as that user */
 };
 
 struct trial {
@@ -63,6 +64,8 @@ struct trial {
     bool is_retry_cancelled;    /* a log policy matched */
     const char *blocked_agents; /* JSON list of agent ids, or NULL */
     double progress;            /* as last reported, in whole hundredths */
+    bool is_metric_checked;     /* a validation came */
+    bool lacks_metric;          /* it was without the searcher's metric */
 };
 
 /* A generic job: one task; each run begins at the start.  Its row has everything the
@@ -92,6 +95,7 @@ enum exit_kind {
     EXIT_FAILED,    /* another code, or a signal: the program's fault */
     EXIT_TRANSIENT, /* the agent or the machine was lost: nobody's fault */
     EXIT_KILLED,    /* we killed it */
+    EXIT_LACKING,   /* its machine lacked processes, memory, disk space or the like */
     EXIT_KINDS,
 };
 
@@ -119,6 +123,12 @@ struct allocation {
     int64_t shares;
     int64_t ports[4]; /* DTRAIN_SSH_PORT, INTER_TRAIN_..._1, _2, C10D_PORT; 0: none */
     int64_t job_id;   /* 0: it is a trial's */
+    /* Retries (core/retry.c): */
+    int64_t quick_ends;      /* how many runs in a row ended too soon before this one */
+    int64_t retry_us;        /* until then it waits outside its pool; 0: it does not */
+    const char *wait_reason; /* why it waits or waited, or NULL */
+    int64_t avoided_agent;   /* an agent that lacked resources: others come first; 0 */
+    bool has_progressed;     /* it validated, saved a checkpoint or told its progress */
 };
 
 /* The part of an allocation that runs on one agent: one process tree. */

@@ -41,12 +41,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory/mem.h"
+#include "net/client_tick.h"
 #include "net/net_impl.h"
 #include "net/reply.h"
 #include "net/tls/tls_client.h"
 
-enum { DEFAULT_TIMEOUT_MS = 30000, READ_BYTES = 16384 };
+enum { DEFAULT_TIMEOUT_MS = 30000, READ_BYTES = 16384, LEAST_RATE = 256 };
 
 struct client_http {
     struct net_client base;
@@ -63,7 +65,11 @@ struct attempt {
     struct net_reply *reply;
     struct reply parser;
     int timeout_ms;
-    bool has_answer; /* at least one byte of a reply arrived */
+    bool has_answer;  /* at least one byte of a reply arrived */
+    int64_t first_us; /* when that was */
+    int64_t got;      /* bytes of the reply */
+    size_t sent;      /* bytes of the body */
+    int64_t tick_us;  /* when the next tick is due */
 };
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -124,6 +130,12 @@ void client_http_free(struct net_client *base)
     mem_free(client);
 }
 
+void net_client_tick(struct net_client *client, net_tick_fn *fn, void *arg)
+{
+    client->on_tick = fn;
+    client->tick_arg = arg;
+}
+
 void client_http_cancel(struct net_client *base)
 {
     struct client_http *client = (struct client_http *)base;
@@ -178,6 +190,44 @@ static det_status wait_for(const struct client_http *client, int fd, short event
                        client->host, client->port, timeout_ms);
     *ret_events = polled[0].revents;
     return DET_OK;
+}
+
+static void tick(struct attempt *a)
+{
+    if (!a->client->base.on_tick)
+        return;
+    a->tick_us = clock_mono_us(&clock_system) + NET_TICK_MS * 1000;
+    a->client->base.on_tick(a->client->base.tick_arg, a->sent, a->call->body_len);
+}
+
+/* A stream that never rests has ticks, too. */
+static void tick_if_due(struct attempt *a)
+{
+    if (a->client->base.on_tick && clock_mono_us(&clock_system) >= a->tick_us)
+        tick(a);
+}
+
+/* Waits on the connection as wait_for() does, with ticks in between. */
+static det_status wait_ticking(struct attempt *a, short events, short *ret_ready,
+                               struct err *err)
+{
+    int left_ms = a->timeout_ms;
+    short ready;
+
+    while (a->client->base.on_tick && left_ms > NET_TICK_MS) {
+        struct err late;
+        det_status st =
+            wait_for(a->client, a->client->fd, events, NET_TICK_MS, ret_ready, &late);
+
+        if (st != DET_TIMEOUT || wait_for(a->client, -1, 0, 0, &ready, &late)) {
+            if (st && err)
+                *err = late;
+            return st;
+        }
+        left_ms -= NET_TICK_MS;
+        tick(a);
+    }
+    return wait_for(a->client, a->client->fd, events, left_ms, ret_ready, err);
 }
 
 /* ---- connecting ------------------------------------------------------------------ */
@@ -335,14 +385,15 @@ static det_status send_request(struct attempt *a, const struct buf *head,
 
         if (count >= 0) {
             sent += (size_t)count;
+            a->sent = sent > head->len ? sent - head->len : 0;
+            tick(a);
             continue;
         }
         if (errno == EINTR)
             continue;
         if (errno != EAGAIN)
             return DET_OK;
-        st = wait_for(a->client, a->client->fd, POLLOUT | POLLIN, a->timeout_ms, &ready,
-                      err);
+        st = wait_ticking(a, POLLOUT | POLLIN, &ready, err);
         if (st)
             return st;
         if (ready & (POLLERR | POLLHUP) ||
@@ -405,26 +456,47 @@ static ssize_t receive_some(struct client_http *client, char *bytes, size_t len)
                             : recv(client->fd, bytes, len, MSG_DONTWAIT);
 }
 
+/* A stream may be as slow as its source.  Any other reply has timeout_ms, and a second for
+ * every LEAST_RATE bytes, so a server that sends a byte now and then cannot hold a client. */
+static det_status check_pace(struct attempt *a, size_t count, struct err *err)
+{
+    int64_t now_us = clock_mono_us(&clock_system);
+    int64_t most_us;
+
+    if (!a->has_answer)
+        a->first_us = now_us;
+    a->has_answer = true;
+    a->got += (int64_t)count;
+    most_us = (int64_t)a->timeout_ms * 1000 + a->got / LEAST_RATE * 1000000;
+    if (a->call->on_data || now_us - a->first_us <= most_us)
+        return DET_OK;
+    return err_set(err, DET_TIMEOUT, "the answer of %s port %u comes too slowly",
+                   a->client->host, a->client->port);
+}
+
 static det_status read_reply(struct attempt *a, struct err *err)
 {
     struct client_http *client = a->client;
     char bytes[READ_BYTES];
 
     while (a->parser.state != REPLY_DONE) {
-        ssize_t count = receive_some(client, bytes, sizeof(bytes));
         det_status st = DET_OK;
+        ssize_t count;
         short ready;
 
+        tick_if_due(a);
+        count = receive_some(client, bytes, sizeof(bytes));
         if (count > 0) {
-            a->has_answer = true;
-            st = take_reply_bytes(a, bytes, (size_t)count, err);
+            st = check_pace(a, (size_t)count, err);
+            if (!st)
+                st = take_reply_bytes(a, bytes, (size_t)count, err);
         } else if (count == 0) {
             if (!reply_close(&a->parser))
                 return closed_error(a, err);
         } else if (errno == EAGAIN) {
-            st = wait_for(client, client->fd,
-                          client->base.tls ? tls_events(client->base.tls) : POLLIN,
-                          a->timeout_ms, &ready, err);
+            st = wait_ticking(a,
+                              client->base.tls ? tls_events(client->base.tls) : POLLIN,
+                              &ready, err);
         } else if (errno != EINTR) {
             return connection_error(client, errno, "no answer from", err);
         }

@@ -21,13 +21,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/memory/mem.h"
+#include "net/net_thread.h"
 
 struct client_watch {
     int epoll_fd;
@@ -83,20 +83,6 @@ static void *client_watch_run(void *arg)
     return NULL;
 }
 
-/* Blocks signals there: the program's own threads handle them. */
-static int start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-    sigset_t all;
-    sigset_t old;
-    int code;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    code = pthread_create(thread, NULL, run, arg);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return code;
-}
-
 static void client_watch_close(struct client_watch *watch)
 {
     if (watch->epoll_fd >= 0)
@@ -124,7 +110,7 @@ det_status client_watch_new(struct client_watch **ret_watch, struct err *err)
         epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->stop_fd, &stop) != 0)
         code = errno;
     if (!code)
-        code = start_thread(&watch->thread, client_watch_run, watch);
+        code = net_thread_start(&watch->thread, client_watch_run, watch);
     if (code) {
         client_watch_close(watch);
         return err_errno(err, code, "cannot watch connections");

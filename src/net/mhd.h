@@ -14,8 +14,10 @@
 #define MHD_FUNCTIONS(X)                                                               \
     X(start_daemon)                                                                    \
     X(stop_daemon)                                                                     \
+    X(add_connection)                                                                  \
     X(suspend_connection)                                                              \
     X(resume_connection)                                                               \
+    X(get_daemon_info)                                                                 \
     X(get_connection_info)                                                             \
     X(get_connection_values)                                                           \
     X(queue_response)                                                                  \

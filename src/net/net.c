@@ -11,6 +11,7 @@
 #include "base/memory/allowance.h"
 #include "base/memory/mem.h"
 #include "net/net_impl.h"
+#include "net/server_state.h"
 #include "net/tls/tls_client.h"
 #include "net/tls/tls_server.h"
 
@@ -53,14 +54,13 @@ void net_exchange_set_uri(struct net_exchange *x, char *uri)
 void net_exchange_drop_body(struct net_exchange *x)
 {
     buf_done(&x->body);
-    if (x->held)
-        allowance_give(x->allowance, x->turn, x->held);
-    x->held = 0;
+    allowance_part_give(&x->held);
 }
 
 void net_exchange_done(struct net_exchange *x)
 {
     net_exchange_drop_body(x);
+    allowance_part_give(&x->replied);
     mem_free(x->headers);
     x->headers = NULL;
 }
@@ -123,6 +123,11 @@ void net_server_free(struct net_server *server)
         server->ops->server_free(server);
 }
 
+void net_server_look(struct net_server *server, struct net_server_state *ret_state)
+{
+    server->ops->server_look(server, ret_state);
+}
+
 det_status net_server_reload(struct net_server *server, struct err *err)
 {
     return server->ops->server_reload(server, err);
@@ -131,6 +136,11 @@ det_status net_server_reload(struct net_server *server, struct err *err)
 bool net_peer_uid(const struct net_exchange *x, uint32_t *ret_uid)
 {
     return x->ops->peer_uid(x, ret_uid);
+}
+
+bool net_is_gone(struct net_exchange *x)
+{
+    return x->ops->is_gone(x);
 }
 
 void net_on_gone(struct net_exchange *x, net_gone_fn *fn)

@@ -22,12 +22,14 @@
 #include "base/err.h"
 #include "base/thread/lock.h"
 
+struct allowance;
 struct buf;
 struct lane;
 struct relay;
 struct net;
 struct net_client;
 struct net_exchange;
+struct net_range;
 struct net_server;
 
 /* ---- networks -------------------------------------------------------------------- */
@@ -57,42 +59,53 @@ enum { NET_MARK_TEXT = 64 }; /* with the NUL */
 
 typedef void net_handler_fn(void *arg, struct net_exchange *x);
 
-enum { NET_SMALL_BODY = 64 << 10 };
+enum { NET_TINY_BODY = 4 << 10, NET_SMALL_BODY = 64 << 10 };
 
 /* The limit that means: do not collect the body, stream it (see net_relay()). */
 #define NET_BODY_LATER (SIZE_MAX - 1)
 
-/* How many bytes the body of a request may have (0 counts as 1), and from whose part of
- * max_held_bytes they are taken (base/memory/allowance.h). */
+/* How many bytes the body of a request may have (0 counts as 1), from whose part of which
+ * memory they are taken (0: of its address), and how much of it each byte takes. */
 struct net_limit {
     size_t bytes;
     uint32_t turn;
+    uint32_t percent;         /* 0: 100 */
+    struct allowance *memory; /* NULL: the server's */
 };
 
 /* The network calls it when the headers are complete, before the body, on its own thread: it
  * must not block.  It may ask for method, path, query, headers and peer. */
 typedef struct net_limit net_limit_fn(void *arg, const struct net_exchange *x);
 
+struct net_ranges {
+    const struct net_range *at;
+    size_t count;
+};
+
 struct net_server_config {
-    const char *host; /* "127.0.0.1", "::1", "0.0.0.0"; copied */
-    uint16_t port;    /* 0: a free one */
-    size_t
-        max_body_bytes; /* a larger body is discarded and reported as DET_TOO_LARGE */
+    const char *host;         /* "127.0.0.1", "::1", "0.0.0.0"; copied */
+    uint16_t port;            /* 0: a free one */
+    size_t max_body_bytes;    /* a larger one is discarded: DET_TOO_LARGE */
     net_limit_fn *body_limit; /* may lower it; NULL: the same for all */
-    /* Bodies of all requests that are not answered yet; for more, DET_BUSY is reported.  One
-     * turn has max_held_of_one of them.  Bodies up to NET_SMALL_BODY do not count.  0: no
-     * bound. */
-    size_t max_held_bytes;
-    size_t max_held_of_one;
+    /* Bounds the bodies and replies that are held at once; for more, DET_BUSY is reported.
+     * Those up to NET_TINY_BODY do not count.  Borrowed until the last exchange is gone;
+     * NULL: no bound. */
+    struct allowance *memory;
     uint32_t threads; /* they parse requests and write replies */
+    /* See accept/seats.h; 0: the usual limits */
     uint32_t max_connections;
-    uint32_t max_relays; /* most requests handed on at once; 0: 2048 */
-    const char *mark;    /* shorter than NET_MARK_TEXT; copied; NULL: none */
+    uint32_t max_of_address;
+    int64_t head_us;
+    uint32_t least_rate;
+    struct net_ranges trusted; /* proxies, which speak for many; borrowed */
+    uint32_t max_relays;       /* most requests handed on at once; 0: 2048 */
+    const char *mark;          /* shorter than NET_MARK_TEXT; copied; NULL: none */
     /* TLS, with the certificate and the key of these PEM files; NULL: plain HTTP */
     const char *cert_file;
     const char *key_file;
     const char *const *headers; /* lines for every answer; ends with NULL; borrowed */
     net_handler_fn *handler;
+    void (*warn)(void *arg, const char *text); /* a sentence for the log; or NULL */
     void *arg;
 };
 
@@ -132,8 +145,7 @@ void net_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT])
  */
 bool net_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 
-/* Frees the body now, for exchanges that will wait long. */
-void net_request_drop_body(struct net_exchange *x);
+void net_request_drop_body(struct net_exchange *x); /* before a long wait */
 /* A pointer of the owner's, kept with the exchange. */
 void net_set_user(struct net_exchange *x, void *user);
 void *net_user(const struct net_exchange *x);
@@ -145,6 +157,7 @@ void *net_user(const struct net_exchange *x);
  * is best effort: a vanished machine is not noticed, so a long wait needs a deadline. */
 typedef void net_gone_fn(struct net_exchange *x);
 void net_on_gone(struct net_exchange *x, net_gone_fn *fn);
+bool net_is_gone(struct net_exchange *x); /* by now; the same rule */
 
 /* Takes the buffer's bytes and leaves the buffer empty.  `headers` is NULL, or a list of
  * "Name: value" lines that ends with NULL. */
@@ -261,7 +274,7 @@ struct net_call {
     const void *body;
     size_t body_len;
     int64_t timeout_ms;   /* between two bytes, and to connect; 0: 30 s */
-    net_data_fn *on_data; /* NULL: the body is collected */
+    net_data_fn *on_data; /* NULL: the body is collected, at a least rate */
     void *arg;
 };
 

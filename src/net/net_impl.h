@@ -8,7 +8,10 @@
 #define NET_NET_IMPL_H
 
 #include "base/memory/buf.h"
+#include "net/client_tick.h"
 #include "net/net.h"
+
+struct net_server_state;
 
 /* The parameters of net_answer(). */
 struct net_answer_with {
@@ -25,9 +28,11 @@ struct net_ops {
                         struct net_server **ret_server, struct err *err);
     void (*server_free)(struct net_server *server);
     det_status (*server_reload)(struct net_server *server, struct err *err);
+    void (*server_look)(struct net_server *server, struct net_server_state *ret_state);
 
     bool (*peer_uid)(const struct net_exchange *x, uint32_t *ret_uid);
     void (*on_gone)(struct net_exchange *x, net_gone_fn *fn);
+    bool (*is_gone)(struct net_exchange *x);
     void (*answer)(struct net_exchange *x, const struct net_answer_with *answer);
     void (*answer_stream)(struct net_exchange *x, const char *content_type,
                           const struct net_stream *stream);
@@ -58,6 +63,8 @@ struct net_server {
 struct net_client {
     const struct net_ops *ops;
     struct tls_client *tls; /* NULL: plain */
+    net_tick_fn *on_tick;   /* NULL: nobody watches */
+    void *tick_arg;
 };
 
 struct net_exchange {
@@ -66,9 +73,8 @@ struct net_exchange {
     const char *query;
     char *headers; /* owned: name NUL value NUL ... NUL; or NULL */
     struct buf body;
-    struct allowance *allowance; /* of the server; NULL: none */
-    size_t held;                 /* bytes of the body taken from it */
-    uint32_t turn;               /* its group there */
+    struct allowance_part held;    /* by the body */
+    struct allowance_part replied; /* by the reply, until it was sent */
     void *user;
     enum net_method method;
     det_status problem;

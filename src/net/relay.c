@@ -31,7 +31,6 @@
 #include <inttypes.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -41,6 +40,7 @@
 #include <unistd.h>
 
 #include "base/memory/mem.h"
+#include "net/net_thread.h"
 #include "net/relay_ring.h"
 #include "net/tls/tls_tunnel.h"
 
@@ -671,17 +671,11 @@ det_status relays_new(uint32_t most, struct relays **ret_relays, struct err *err
     return DET_OK;
 }
 
-/* Under the lock.  Blocks signals there: the program's own threads handle them. */
+/* Under the lock. */
 static int start_thread(struct relays *relays)
 {
-    sigset_t all;
-    sigset_t old;
-    int code;
+    int code = net_thread_start(&relays->thread, relays_run, relays);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    code = pthread_create(&relays->thread, NULL, relays_run, relays);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     relays->has_thread = !code;
     return code;
 }

@@ -27,9 +27,9 @@
  *   5. A server that is freed answers for the owners.  They may keep their exchanges
  *      (hence the copies), and the last one frees the server's struct.
  *
- * Under the lock we call no function of libmicrohttpd except get_connection_info(), which
- * only reads.  Lock order: the server's before the watcher's.  Neither is held while an
- * owner's function runs.
+ * Under the lock we call two functions of libmicrohttpd, which only read:
+ * get_connection_info() and get_daemon_info().  Lock order: the server's before the
+ * watcher's.  Neither is held while an owner's function runs.
  *
  * An idle long poll costs 5.9 KB in all, 5.0 KB of it in libmicrohttpd (9,000 clients
  * with a token in their headers).  Each resume makes libmicrohttpd walk over all its
@@ -39,43 +39,41 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/memory/map.h"
 #include "base/memory/mem.h"
-#include "net/listen.h"
+#include "net/accept/seats.h"
 #include "net/peer/peer_owner.h"
 #include "net/relay.h"
 #include "net/tls/tls_server.h"
 
 enum {
-    IDLE_SECONDS = 75,        /* limit for a kept or stalled connection */
-    DRAIN_SECONDS = 5,        /* limit for replies under way when a server is freed */
-    CONNECTION_BYTES = 16384, /* also the limit on a request's headers */
-    DEFAULT_CONNECTIONS = 16384,
+    DRAIN_SECONDS = 5,     /* limit for replies under way when a server is freed */
     DEFAULT_RELAYS = 2048, /* of 128 KB each */
 };
 
 /* ---- exchanges ------------------------------------------------------------------- */
 
-static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
+void *http_on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
 {
     struct http_server *server = arg;
+    struct seat *seat = http_seat(server, connection);
     size_t size = strlen(uri) + 1;
     struct http_exchange *x = mem_alloc(sizeof(*x) + size);
 
+    seat_head_began(server->seats, seat);
     if (!x)
         return NULL;
     x->base = (struct net_exchange){
-        .ops = server->base.ops, .body = BUF_INIT, .allowance = &server->held};
+        .ops = server->base.ops, .body = BUF_INIT, .held.from = server->memory};
     x->base.body.limit = server->max_body_bytes;
     x->server = server;
     x->connection = connection;
+    x->seat = seat;
     x->watch.fd = -1;
     memcpy(x->uri, uri, size);
     net_exchange_set_uri(&x->base, x->uri);
@@ -99,6 +97,7 @@ static void server_release(struct http_server *server)
         return;
     client_watch_free(server->watcher);
     relays_free(server->relays);
+    seats_free(server->seats);
     tls_server_free(server->tls);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
@@ -224,11 +223,14 @@ static void request_start(struct http_exchange *x, const char *method)
         mhd->get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     struct header_copy copy = {0};
 
+    x->percent = 100;
+    seat_got_head(x->server->seats, x->seat);
     x->is_started = true;
     x->base.tls = x->server->tls;
     x->base.method = net_method_parse(method);
     if (info && info->client_addr && net_addr_from(info->client_addr, &x->peer))
         x->base.is_loopback = net_addr_is_loopback(&x->peer);
+    x->base.held.group = (uint32_t)hash_bytes(x->peer.ip, sizeof(x->peer.ip));
 
     mhd->get_connection_values(x->connection, MHD_HEADER_KIND, on_header, &copy);
     x->base.headers = mem_alloc(copy.size + 1);
@@ -241,7 +243,12 @@ static void request_start(struct http_exchange *x, const char *method)
     if (x->server->body_limit) {
         struct net_limit limit = x->server->body_limit(x->server->arg, &x->base);
 
-        x->base.turn = limit.turn;
+        if (limit.turn)
+            x->base.held.group = limit.turn;
+        if (limit.memory && x->base.held.from)
+            x->base.held.from = limit.memory;
+        if (limit.percent)
+            x->percent = limit.percent;
         x->is_later = limit.bytes == NET_BODY_LATER && has_body(&x->base);
         x->base.body.limit = /* where 0 would mean "no limit" */
             MAX(MIN(x->base.body.limit ? x->base.body.limit : SIZE_MAX, limit.bytes),
@@ -249,18 +256,21 @@ static void request_start(struct http_exchange *x, const char *method)
     }
 }
 
-/* Small bodies are as bounded as connections are; those over their limit are not kept. */
-static bool request_hold(struct http_exchange *x, size_t len)
+/* Tiny bodies are as bounded as connections are; those over their limit are not kept. */
+static det_status request_hold(struct http_exchange *x, size_t len)
 {
+    const struct allowance *memory = x->base.held.from;
     size_t need = x->base.body.len + len;
 
-    if (need <= NET_SMALL_BODY || need > x->base.body.limit)
-        return true;
-    need -= x->base.held;
-    if (!allowance_take(&x->server->held, x->base.turn, need))
-        return false;
-    x->base.held += need;
-    return true;
+    if (need <= NET_TINY_BODY || need > x->base.body.limit)
+        return DET_OK;
+    need += need / 100 * (x->percent - 100);
+    if (memory && need > memory->group_most)
+        return DET_TOO_LARGE; /* waiting would not help */
+    if (need <= x->base.held.taken)
+        return DET_OK;
+    return allowance_part_take(&x->base.held, need - x->base.held.taken) ? DET_OK
+                                                                         : DET_BUSY;
 }
 
 /* Reads a body that is too large to its end and discards it: a client that is still
@@ -271,10 +281,8 @@ static void request_add_body(struct http_exchange *x, const char *bytes, size_t 
 
     if (x->base.problem)
         return;
-    if (request_hold(x, len))
-        buf_add(body, bytes, len);
-    else
-        body->status = DET_BUSY;
+    body->status = request_hold(x, len);
+    buf_add(body, bytes, len);
     if (!body->status)
         return;
     x->base.problem = body->status;
@@ -291,6 +299,7 @@ static void request_hand_over(struct http_exchange *x)
     bool is_resumable = false;
     bool is_late;
 
+    seat_busy(server->seats, x->seat);
     server->mhd.suspend_connection(x->connection);
     pthread_mutex_lock(&server->lock);
     server->suspended++;
@@ -319,11 +328,16 @@ static enum MHD_Result request_reply(struct http_exchange *x)
     enum MHD_Result result;
     unsigned status;
 
+    bool is_whole;
+
     pthread_mutex_lock(&server->lock);
     response = x->response;
     x->response = NULL;
     status = (unsigned)x->status;
+    is_whole = x->stream.state == HTTP_STREAM_NONE && !x->relay;
     pthread_mutex_unlock(&server->lock);
+    if (is_whole)
+        seat_sending(server->seats, x->seat, x->reply_len);
 
     result = server->mhd.queue_response(x->connection, status, response);
     http_response_free(server, response); /* the connection holds a reference */
@@ -414,10 +428,9 @@ static enum MHD_Result body_access(struct http_exchange *x, const char *upload,
 
 /* Called when the headers are complete, for each piece of the body, when the request is
  * complete, and again after a resume. */
-static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
-                                 const char *url, const char *method,
-                                 const char *version, const char *upload,
-                                 size_t *upload_size, void **context)
+enum MHD_Result http_on_access(void *arg, struct MHD_Connection *connection,
+                               const char *url, const char *method, const char *version,
+                               const char *upload, size_t *upload_size, void **context)
 {
     struct http_server *server = arg;
     struct http_exchange *x = *context;
@@ -437,6 +450,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
     if (phase == HTTP_BODY || phase == HTTP_EARLY)
         return body_access(x, upload, upload_size);
     if (*upload_size) {
+        seat_got_body(server->seats, x->seat, *upload_size);
         request_add_body(x, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
@@ -448,8 +462,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *connection,
     return MHD_YES;
 }
 
-static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
-                         enum MHD_RequestTerminationCode how)
+void http_on_completed(void *arg, struct MHD_Connection *connection, void **context,
+                       enum MHD_RequestTerminationCode how)
 {
     struct http_exchange *x = *context;
     struct http_server *server = arg;
@@ -457,9 +471,9 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     bool is_stream;
     bool is_over;
 
-    (void)connection;
     (void)how;
     *context = NULL;
+    seat_idle(server->seats, http_seat(server, connection));
     if (!x)
         return;
     if (x->is_watched)
@@ -527,70 +541,23 @@ void http_on_gone(struct net_exchange *base, net_gone_fn *fn)
     pthread_mutex_unlock(&x->server->lock);
 }
 
+bool http_is_gone(struct net_exchange *base)
+{
+    struct http_exchange *x = (struct http_exchange *)base;
+    bool is_gone = false;
+    char byte;
+
+    pthread_mutex_lock(&x->server->lock);
+    if (x->phase == HTTP_OPEN) {
+        ssize_t got = recv(http_socket(x), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+        is_gone = got == 0 || (got < 0 && errno == ECONNRESET);
+    }
+    pthread_mutex_unlock(&x->server->lock);
+    return is_gone;
+}
+
 /* ---- the server ------------------------------------------------------------------ */
-
-/* The owner must get the path as it was sent. */
-static size_t unescape_nothing(void *arg, struct MHD_Connection *connection, char *text)
-{
-    (void)arg;
-    (void)connection;
-    return strlen(text);
-}
-
-static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
-                          enum MHD_ConnectionNotificationCode how)
-{
-    struct http_server *server = arg;
-    const union MHD_ConnectionInfo *info;
-
-    (void)context;
-    if (how != MHD_CONNECTION_NOTIFY_STARTED)
-        return;
-    info =
-        server->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    if (info && info->tls_session)
-        tls_server_join(server->tls, info->tls_session);
-}
-
-/* Takes `fd`.  Blocks signals in the daemon's threads: the program's own handle them. */
-static struct MHD_Daemon *daemon_start(struct http_server *server, int fd,
-                                       const struct net_server_config *config)
-{
-    unsigned flags =
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE;
-    unsigned threads = MAX(config->threads, 1u);
-    unsigned limit =
-        config->max_connections ? config->max_connections : DEFAULT_CONNECTIONS;
-    const struct MHD_OptionItem options[] = {
-        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
-        {MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? threads : 0, NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, MAX(limit, threads), NULL},
-        {MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, NULL},
-        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
-        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, server},
-        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)unescape_nothing, NULL},
-        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, server},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    const struct MHD_OptionItem tls[] = {
-        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
-        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)(uintptr_t)tls_server_certificate},
-        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    struct MHD_Daemon *daemon;
-    sigset_t all;
-    sigset_t old;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    daemon = server->mhd.start_daemon(
-        flags | (server->tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_access, server,
-        MHD_OPTION_ARRAY, options, server->tls ? MHD_OPTION_ARRAY : MHD_OPTION_END, tls,
-        MHD_OPTION_END);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return daemon;
-}
 
 /* A 503 that needs no memory when it is sent. */
 static struct MHD_Response *sorry_new(const struct mhd *mhd)
@@ -601,22 +568,10 @@ static struct MHD_Response *sorry_new(const struct mhd *mhd)
                                             MHD_RESPMEM_PERSISTENT);
 }
 
-/* If libmicrohttpd could not start, it may or may not have closed our socket, and another
- * thread may have got the same number since. */
-static void close_if_same(int fd, ino_t inode)
-{
-    struct stat now;
-
-    if (fstat(fd, &now) == 0 && now.st_ino == inode)
-        close(fd);
-}
-
 static det_status server_start(struct http_server *server,
                                const struct net_server_config *config, struct err *err)
 {
     det_status st = mhd_load(&server->mhd, err);
-    struct stat before;
-    int fd = -1;
 
     if (st)
         return st;
@@ -630,20 +585,7 @@ static det_status server_start(struct http_server *server,
     if (!st)
         st = relays_new(config->max_relays ? config->max_relays : DEFAULT_RELAYS,
                         &server->relays, err);
-    if (st)
-        return st;
-    st = listen_open(config, &fd, &server->base.port, err);
-    if (st)
-        return st;
-    if (fstat(fd, &before) != 0)
-        before.st_ino = 0;
-    server->daemon = daemon_start(server, fd, config);
-    if (!server->daemon) {
-        close_if_same(fd, before.st_ino);
-        return err_set(err, DET_FAILED, "cannot start the HTTP server on %s port %u",
-                       config->host, server->base.port);
-    }
-    return DET_OK;
+    return st ? st : http_daemon_start(server, config, err);
 }
 
 /* Frees what remains after the daemon has stopped or failed to start. */
@@ -666,11 +608,11 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
     assert(!config->mark || strlen(config->mark) < NET_MARK_TEXT);
     server->base.ops = net->ops;
     server->handler = config->handler;
+    server->warn = config->warn;
     server->arg = config->arg;
     server->max_body_bytes = config->max_body_bytes;
     server->body_limit = config->body_limit;
-    server->held.most = config->max_held_bytes;
-    server->held.group_most = config->max_held_of_one;
+    server->memory = config->memory;
     server->headers = config->headers;
     snprintf(server->mark, sizeof(server->mark), "%s",
              config->mark ? config->mark : "");
@@ -745,7 +687,7 @@ void http_server_free(struct net_server *base)
     answer_all(server);
     relays_stop(server->relays);
     drain_replies(server);
-    server->mhd.stop_daemon(server->daemon);
+    http_daemon_stop(server);
 
     pthread_mutex_lock(&server->lock);
     while (server->streams)

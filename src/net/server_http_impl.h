@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_http_impl.h - the real server, shared by server_http.c, server_stream.c and
- * server_relay.c. */
+/* server_http_impl.h - the real server, shared by server_http.c, server_daemon.c,
+ * server_reply.c, server_stream.c and server_relay.c. */
 #ifndef NET_SERVER_HTTP_IMPL_H
 #define NET_SERVER_HTTP_IMPL_H
 
@@ -14,8 +14,11 @@
 #include "net/net_addr.h"
 #include "net/net_impl.h"
 
+struct acceptor;
 struct http_relay;
 struct relays;
+struct seat;
+struct seats;
 struct tls_server;
 
 /*   READING --complete--> OPEN --answered--> ANSWERED
@@ -40,11 +43,18 @@ enum http_phase {
 };
 
 /* See server_stream.c. */
+enum { HTTP_STREAM_TURNS = 4 };
+struct http_turns {
+    struct http_exchange *first; /* streams that wait for their turn */
+    struct http_exchange *last;
+    uint32_t taken; /* streams that have theirs */
+};
 enum http_stream_state {
     HTTP_STREAM_NONE,
     HTTP_STREAM_SENDING,
     HTTP_STREAM_WANTED,
-    HTTP_STREAM_WAITING
+    HTTP_STREAM_WAITING,
+    HTTP_STREAM_QUEUED
 };
 
 struct http_stream {
@@ -52,7 +62,9 @@ struct http_stream {
     struct work task; /* stream_step(), and at the end stream_end(); never both */
     struct buf piece;
     size_t sent; /* of the piece */
+    struct http_exchange *next_turn; /* while QUEUED */
     enum http_stream_state state;
+    bool has_turn;
     bool is_woken;
     bool is_last;
     bool may_wait;
@@ -73,7 +85,10 @@ struct http_exchange {
     net_gone_fn *gone_fn;
     struct http_stream stream;
     struct http_relay *relay; /* shared with the relays' thread; NULL: none */
+    struct seat *seat;        /* of its connection; NULL: none */
     struct net_addr peer;
+    uint64_t reply_len; /* if it is no stream */
+    uint32_t percent;   /* see struct net_limit */
     enum http_phase phase;
     int status;
     bool is_started; /* the headers were read */
@@ -86,25 +101,34 @@ struct http_exchange {
     char uri[];
 };
 
+enum { HTTP_DAEMONS = 8 };
+
 struct http_server {
     struct net_server base;
     struct mhd mhd;
-    struct MHD_Daemon *daemon;
+    struct MHD_Daemon *daemon[HTTP_DAEMONS];
+    uint32_t daemons;
+    uint32_t turn; /* only the acceptor's thread uses it */
+    struct acceptor *acceptor;
+    struct seats *seats;
     struct MHD_Response *sorry; /* 503, made beforehand: needs no memory when sent */
     struct client_watch *watcher;
     struct relays *relays;
     struct tls_server *tls;     /* NULL: plain HTTP */
     const char *const *headers; /* of every answer */
     net_handler_fn *handler;
+    void (*warn)(void *arg, const char *text); /* or NULL */
     void *arg;
     size_t max_body_bytes;
-    struct allowance held; /* by bodies */
+    uint32_t max_connections;
+    struct allowance *memory; /* for bodies and replies; NULL: no bound */
     net_limit_fn *body_limit;
     char mark[NET_MARK_TEXT];
 
     pthread_mutex_t lock; /* guards what follows, and the exchanges' state */
     pthread_cond_t changed;
     struct http_exchange *list;
+    struct http_turns turns[LANE_GROUPS];
     uint32_t suspended; /* connections suspended and not yet resumed */
     uint32_t unsent;    /* answered, not sent yet */
     uint32_t streams;   /* streams whose done() was not called yet */
@@ -116,6 +140,7 @@ det_status http_serve(struct net *net, const struct net_server_config *config,
                       struct net_server **ret_server, struct err *err);
 void http_server_free(struct net_server *server);
 det_status http_server_reload(struct net_server *server, struct err *err);
+void http_server_look(struct net_server *server, struct net_server_state *ret_state);
 /* Adds the header lines that every answer has; returns false if out of memory. */
 bool http_add_common(const struct http_server *server, struct MHD_Response *response,
                      const char *content_type, const char *const *headers);
@@ -124,6 +149,7 @@ bool http_add_headers(const struct http_server *server, struct MHD_Response *res
                       const char *const *headers);
 bool http_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 void http_on_gone(struct net_exchange *x, net_gone_fn *fn);
+bool http_is_gone(struct net_exchange *x);
 void http_answer(struct net_exchange *x, const struct net_answer_with *answer);
 
 void http_answer_stream(struct net_exchange *x, const char *content_type,
@@ -173,5 +199,21 @@ void http_exchange_free(struct http_exchange *x);
 /* Does not free the server's own 503. */
 void http_response_free(struct http_server *server, struct MHD_Response *response);
 int http_socket(const struct http_exchange *x);
+
+/* See server_daemon.c. */
+det_status http_daemon_start(struct http_server *server,
+                             const struct net_server_config *config, struct err *err);
+/* No connection is left after this. */
+void http_daemon_stop(struct http_server *server);
+/* NULL: it has none. */
+struct seat *http_seat(const struct http_server *server,
+                       struct MHD_Connection *connection);
+/* What libmicrohttpd calls, see server_http.c. */
+void *http_on_uri(void *server, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result http_on_access(void *server, struct MHD_Connection *connection,
+                               const char *url, const char *method, const char *version,
+                               const char *upload, size_t *upload_size, void **context);
+void http_on_completed(void *server, struct MHD_Connection *connection, void **context,
+                       enum MHD_RequestTerminationCode how);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/memory/buf.h"
 #include "base/memory/mem.h"
 #include "net/server_http_impl.h"
+#include "net/server_state.h"
 
 static bool add_header(const struct http_server *server, struct MHD_Response *response,
                        const char *line)
@@ -78,12 +79,17 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
 {
     struct http_exchange *x = (struct http_exchange *)base;
     struct http_server *server = x->server;
-    struct MHD_Response *response = response_new(server, answer);
-    int status = response ? answer->status : 503;
+    uint64_t len = answer->body ? answer->body->len : 0;
+    struct MHD_Response *response;
+    int status;
     bool is_resumable = false;
     bool is_claimed;
     bool is_over;
 
+    if (answer->body) /* counts until it was sent */
+        allowance_part_move(&answer->body->part, &x->base.replied);
+    response = response_new(server, answer);
+    status = response ? answer->status : 503;
     if (!response)
         response = server->sorry;
     if (x->is_watched)
@@ -92,6 +98,7 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
     pthread_mutex_lock(&server->lock);
     assert(x->is_held);
     x->is_held = false;
+    x->reply_len = len;
     is_claimed = http_claim(x, response, status, &is_resumable);
     is_over = x->is_sent;
     pthread_mutex_unlock(&server->lock);
@@ -104,4 +111,26 @@ void http_answer(struct net_exchange *base, const struct net_answer_with *answer
     http_response_free(server, response);
     if (is_over)
         http_exchange_free(x);
+}
+
+/* The daemon ends only after `is_closing` was set under the lock. */
+void http_server_look(struct net_server *base, struct net_server_state *ret_state)
+{
+    struct http_server *server = CONTAINER_OF(base, struct http_server, base);
+
+    *ret_state = (struct net_server_state){
+        .held_bytes = server->memory ? server->memory->taken : 0,
+        .max_held_bytes = server->memory ? server->memory->most : 0,
+        .max_connections = server->max_connections,
+    };
+    pthread_mutex_lock(&server->lock);
+    for (uint32_t i = 0; !server->is_closing && i < server->daemons; i++) {
+        const union MHD_DaemonInfo *info = server->mhd.get_daemon_info(
+            server->daemon[i], MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+        ret_state->connections += info ? info->num_connections : 0;
+    }
+    ret_state->open = server->suspended;
+    ret_state->streams = server->streams;
+    pthread_mutex_unlock(&server->lock);
 }

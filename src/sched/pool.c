@@ -320,9 +320,11 @@ static struct shape shape_of(const struct pool_request *request, int64_t *blocke
             blocked[count++] = blocked[i];
     return (struct shape){.slots = request->slots,
                           .is_single_node = request->is_single_node,
+                          .prefers_single_node = request->prefers_single_node,
                           .is_preemptible = request->is_preemptible,
                           .blocked_count = count,
-                          .blocked = blocked};
+                          .blocked = blocked,
+                          .avoided = request->avoided};
 }
 
 static struct queue *queue_for(struct pool *pool, const struct pool_request *request)

@@ -35,6 +35,10 @@
  *   3. where heterogeneous fits are allowed, whole idle agents, largest first, that add
  *      up to the request.
  *
+ * A single-node request uses 1 only.  A request that prefers a single node does so, too,
+ * while an agent that it may use has enough enabled slots, even if they are held: it
+ * waits for them.
+ *
  * The size of an agent is the number of its enabled slots.  Each agent takes up to
  * max_aux_per_agent requests without slots.  Among busy agents free slots decide, among
  * idle agents free places.  An agent whose slots are all disabled takes none.
@@ -72,8 +76,10 @@ struct pool_request {
     int64_t position;  /* queue position: the job's submission time, µs */
     bool is_preemptible;
     bool is_single_node;
-    const int64_t *blocked; /* agents it must not use; copied */
+    bool prefers_single_node; /* so long as an agent is large enough, busy or not */
+    const int64_t *blocked;   /* agents it must not use; copied */
     uint32_t blocked_count;
+    int64_t avoided; /* an agent that it uses only if it fits nowhere else; 0: none */
 };
 
 /* A share of an allocation on one agent. */
@@ -143,6 +149,10 @@ void pool_mark_leaving(struct pool *pool, int64_t allocation);
  * pool always gives the same plan.  DET_NOMEM leaves the pool unchanged. */
 det_status pool_schedule(struct pool *pool, struct arena *mem,
                          struct pool_plan *ret_plan, struct err *err);
+
+/* Whether the request waits because it prefers a single agent: one is large enough but
+ * has too few free slots, and there are others. */
+bool pool_waits_for_one_agent(const struct pool *pool, int64_t allocation);
 
 struct pool_stats {
     uint32_t agents;

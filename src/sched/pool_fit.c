@@ -5,6 +5,7 @@
  *   shared          one agent with enough free slots;
  *   dedicated       whole idle agents of one size that divides the request;
  *   heterogeneous   whole idle agents, largest first, where the pool allows it.
+ * The last two only for requests that may spread (fit_may_spread()).
  * The search reads only the classes (see pool_impl.h): it looks at no agent that it does
  * not take, except blocked ones.  Zero-slot requests use a score per agent, kept up to
  * date in one flat array. */
@@ -176,11 +177,18 @@ void index_change(struct pool *pool, const struct change *change)
     agent_enter(pool, agent);
 }
 
+static bool shape_is_picky(const struct shape *shape)
+{
+    return shape->blocked_count || shape->avoided;
+}
+
 static bool shape_blocks(const struct shape *shape, int64_t agent)
 {
     uint32_t low = 0;
     uint32_t high = shape->blocked_count;
 
+    if (agent == shape->avoided)
+        return true;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
 
@@ -207,7 +215,7 @@ static struct agent *class_next(const struct pool *pool, uint32_t class,
             uint32_t rank = word * 64 + (uint32_t)__builtin_ctzll(left);
             struct agent *agent = pool->agents.at[rank];
 
-            if (!shape->blocked_count || !shape_blocks(shape, agent->id))
+            if (!shape_is_picky(shape) || !shape_blocks(shape, agent->id))
                 return agent;
         }
         mask = ~UINT64_C(0);
@@ -285,7 +293,7 @@ static struct agent *find_aux(const struct pool *pool, const struct shape *shape
     for (size_t i = 0; i < pool->agents.count; i++) {
         if (score[i] <= best)
             continue;
-        if (shape->blocked_count && shape_blocks(shape, pool->agents.at[i]->id))
+        if (shape_is_picky(shape) && shape_blocks(shape, pool->agents.at[i]->id))
             continue;
         best = score[i];
         found = i;
@@ -327,9 +335,16 @@ static uint32_t count_idle(const struct pool *pool, const struct size *size,
 {
     uint32_t class = idle_class(size);
     uint32_t count = pool->index.count[class];
+    bool is_blocked = false; /* the avoided one: it counts once */
 
     for (uint32_t i = 0; count && i < shape->blocked_count; i++) {
         const struct agent *agent = pool_agent(pool, shape->blocked[i]);
+
+        count -= agent && agent->class == class;
+        is_blocked |= shape->blocked[i] == shape->avoided;
+    }
+    if (count && shape->avoided && !is_blocked) {
+        const struct agent *agent = pool_agent(pool, shape->avoided);
 
         count -= agent && agent->class == class;
     }
@@ -395,7 +410,45 @@ static bool find_heterogeneous(struct pool *pool, const struct shape *shape)
     return left == 0;
 }
 
-bool fit_find(struct pool *pool, const struct shape *shape, struct fit *ret_fit)
+/* Whether an agent could take the whole request once its slots are free.  An avoided
+ * agent counts: it takes the request if no other does. */
+static bool has_large_agent(const struct pool *pool, const struct shape *shape)
+{
+    struct shape blocking = *shape;
+    const struct index *index = &pool->index;
+
+    blocking.avoided = 0;
+    if (!index->size_count || index->size[0].slots < shape->slots)
+        return false;
+    if (!shape->blocked_count)
+        return true;
+    for (size_t i = 0; i < pool->agents.count; i++)
+        if (pool->agents.at[i]->enabled >= shape->slots &&
+            !shape_blocks(&blocking, pool->agents.at[i]->id))
+            return true;
+    return false;
+}
+
+bool fit_may_spread(const struct pool *pool, const struct shape *shape)
+{
+    if (shape->slots < 2 || shape->is_single_node)
+        return false;
+    return !shape->prefers_single_node || !has_large_agent(pool, shape);
+}
+
+bool pool_waits_for_one_agent(const struct pool *pool, int64_t allocation)
+{
+    const struct request *request = map_get(&pool->requests, allocation);
+    const struct shape *shape;
+
+    if (!request || request->is_running)
+        return false;
+    shape = &request->queue->shape;
+    return shape->prefers_single_node && shape->slots > 1 && pool->agents.count > 1 &&
+           has_large_agent(pool, shape) && !find_shared(pool, shape);
+}
+
+static bool find_fit(struct pool *pool, const struct shape *shape, struct fit *ret_fit)
 {
     size_t first = pool->pass.picks.count;
     struct agent *one = shape->slots ? find_shared(pool, shape) : find_aux(pool, shape);
@@ -403,13 +456,24 @@ bool fit_find(struct pool *pool, const struct shape *shape, struct fit *ret_fit)
 
     if (one)
         pick_one(pool, one, shape->slots);
-    else if (shape->slots > 1 && !shape->is_single_node)
+    else if (fit_may_spread(pool, shape))
         is_found =
             find_dedicated(pool, shape) ||
             (pool->config.allows_heterogeneous_fits && find_heterogeneous(pool, shape));
     if (is_found)
         *ret_fit = (struct fit){first, pool->pass.picks.count - first};
     return is_found;
+}
+
+/* An avoided agent is as good as blocked while there are others. */
+bool fit_find(struct pool *pool, const struct shape *shape, struct fit *ret_fit)
+{
+    struct shape any = *shape;
+
+    if (find_fit(pool, shape, ret_fit))
+        return true;
+    any.avoided = 0;
+    return shape->avoided && find_fit(pool, &any, ret_fit);
 }
 
 /* How many agents have exactly `slots` slots, and the next smaller number of slots of

@@ -81,9 +81,11 @@ struct index {
 struct shape {
     uint32_t slots;
     bool is_single_node;
+    bool prefers_single_node;
     bool is_preemptible;
     uint32_t blocked_count;
     const int64_t *blocked; /* ascending, no doubles */
+    int64_t avoided;        /* used only if it fits nowhere else; 0: none */
 };
 
 struct hold_share {
@@ -238,6 +240,8 @@ void index_done(struct index *index);
 void index_change(struct pool *pool, const struct change *change);
 /* Appends to pass.picks, which must have room for all agents (pass_reserve()). */
 bool fit_find(struct pool *pool, const struct shape *shape, struct fit *ret_fit);
+/* Whether the request may use several agents as the pool is now. */
+bool fit_may_spread(const struct pool *pool, const struct shape *shape);
 /* Slots of idle agents. */
 uint64_t fit_idle_slots(const struct pool *pool);
 /* The most free slots of any agent. */

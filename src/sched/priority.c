@@ -179,7 +179,7 @@ static det_status free_victims(struct sweep *sweep, const struct request *reques
     const struct shape *shape = &request->queue->shape;
     struct tree_node *at = tree_last(&pool->victims[sweep->kind]);
     struct walk walk = {.shape = shape,
-                        .may_spread = shape->slots > 1 && !shape->is_single_node,
+                        .may_spread = fit_may_spread(pool, shape),
                         .idle_slots = fit_idle_slots(pool),
                         .freed = pass->preempted.count};
 

@@ -28,13 +28,15 @@ static struct level *level_of(struct pool *pool, const struct queue *queue)
 
 static int64_t hash_shape(uint32_t priority, const struct shape *shape)
 {
-    uint64_t flags = priority << 2 | (uint32_t)shape->is_single_node << 1 |
+    uint64_t flags = priority << 3 | (uint32_t)shape->prefers_single_node << 2 |
+                     (uint32_t)shape->is_single_node << 1 |
                      (uint32_t)shape->is_preemptible;
     uint64_t hash = hash_number((uint64_t)shape->slots << 32 | flags);
 
     for (uint32_t i = 0; i < shape->blocked_count; i++)
         hash = hash_number(hash ^ (uint64_t)shape->blocked[i]);
-    return (int64_t)hash;
+    return (int64_t)(shape->avoided ? hash_number(hash ^ (uint64_t)shape->avoided)
+                                    : hash);
 }
 
 static bool queue_is(const struct queue *queue, uint32_t priority,
@@ -44,8 +46,9 @@ static bool queue_is(const struct queue *queue, uint32_t priority,
 
     if (queue->priority != priority || own->slots != shape->slots ||
         own->is_single_node != shape->is_single_node ||
+        own->prefers_single_node != shape->prefers_single_node ||
         own->is_preemptible != shape->is_preemptible ||
-        own->blocked_count != shape->blocked_count)
+        own->blocked_count != shape->blocked_count || own->avoided != shape->avoided)
         return false;
     for (uint32_t i = 0; i < shape->blocked_count; i++)
         if (own->blocked[i] != shape->blocked[i])

@@ -49,6 +49,13 @@ static void grid_start(struct searcher *s, struct search_out *out)
         create_next(s, out);
 }
 
+static uint32_t grid_first(const struct searcher *s)
+{
+    const struct grid_state *g = s->state;
+
+    return MIN(g->at_once, g->points);
+}
+
 static void grid_trial_exited(struct searcher *s, uint32_t trial, enum search_exit why,
                               struct search_out *out)
 {
@@ -93,6 +100,7 @@ const struct search_method search_grid = {
     .needs_grid = true,
     .init = grid_init,
     .start = grid_start,
+    .first = grid_first,
     .trial_exited = grid_trial_exited,
     .left = grid_left,
     .save = grid_save,

@@ -46,6 +46,7 @@ struct search_method {
     void (*done)(struct searcher *s);
 
     void (*start)(struct searcher *s, struct search_out *out);
+    uint32_t (*first)(const struct searcher *s); /* trials that start() creates */
     /* May be NULL.  Called once per trial, when it runs. */
     void (*trial_created)(struct searcher *s, uint32_t trial, struct search_out *out);
     /* May be NULL.  Never called for a trial that was stopped or has exited. */

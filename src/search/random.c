@@ -52,6 +52,13 @@ static void random_start(struct searcher *s, struct search_out *out)
         create_next(s, out);
 }
 
+static uint32_t random_first(const struct searcher *s)
+{
+    const struct random_state *r = s->state;
+
+    return r->at_once;
+}
+
 static void random_trial_exited(struct searcher *s, uint32_t trial,
                                 enum search_exit why, struct search_out *out)
 {
@@ -99,6 +106,7 @@ const struct search_method search_single = {
     .state_size = sizeof(struct random_state),
     .init = single_init,
     .start = random_start,
+    .first = random_first,
     .trial_exited = random_trial_exited,
     .left = random_left,
     .save = random_save,
@@ -112,6 +120,7 @@ const struct search_method search_random = {
     .replaces_invalid = true,
     .init = random_init,
     .start = random_start,
+    .first = random_first,
     .trial_exited = random_trial_exited,
     .left = random_left,
     .save = random_save,

@@ -20,7 +20,9 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/bytes.h"
 #include "base/memory/mem.h"
+#include "data/base64.h"
 #include "data/json/json.h"
 #include "search/hparam.h"
 #include "search/method.h"
@@ -37,7 +39,7 @@ enum trial_phase {
  * errored, canceled, invalid. */
 static const char phase_letters[] = "rusdeci";
 
-enum { STATE_VERSION = 1 };
+enum { STATE_VERSION = 2, RNG_BYTES = 4 * RNG_WORDS };
 
 #define PROGRESS_ONE ((uint64_t)1 << PROGRESS_BITS)
 
@@ -102,6 +104,29 @@ void searcher_free(struct searcher *s)
     buf_done(&s->text);
     arena_done(&s->mem);
     mem_free(s);
+}
+
+/* ---- sizes ----------------------------------------------------------------------- */
+
+uint32_t searcher_first(const struct searcher *s)
+{
+    return s->method->first(s);
+}
+
+size_t searcher_bytes(const struct searcher *s)
+{
+    return s->mem.used + s->trials.cap * sizeof(*s->trials.at);
+}
+
+det_status searcher_hparams_bytes(const struct searcher *s, size_t *ret_bytes)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json_writer w = JSON_WRITER(&text);
+    struct rng rng = s->rng;
+
+    hparam_sample(s->space, &rng, &w);
+    *ret_bytes = text.len;
+    return text.status;
 }
 
 /* ---- operations ------------------------------------------------------------------ */
@@ -391,14 +416,29 @@ double searcher_progress(const struct searcher *s)
 
 /* ---- snapshots -------------------------------------------------------------------
  *
- *   {"version": 1, "method": "random",
- *    "rng": {"key": [624 numbers], "pos": n},
+ *   {"version": 2, "method": "random",
+ *    "rng": {"key": "624 words of 8 hexadecimal digits", "pos": n},
  *    "trials": "ddeu",              one letter per trial
  *    "progress": [[3, 0.25]],       of the running ones that reported any
  *    "invalid_in_a_row": 0, "has_given_up": false,
  *    "state": {...}}                of the method
  *
- * The counters are not stored: they follow from the trials. */
+ * In version 1 the key is a list of numbers.  The counters are not stored: they follow
+ * from the trials. */
+
+static void save_rng(const struct rng *rng, struct json_writer *w)
+{
+    unsigned char bytes[RNG_BYTES];
+    char text[2 * RNG_BYTES + 1];
+
+    for (size_t i = 0; i < RNG_WORDS; i++)
+        put_u32(bytes + 4 * i, rng->key[i]);
+    hex_encode(text, bytes, sizeof(bytes));
+    jw_object(w, "rng");
+    jw_strn(w, "key", text, sizeof(text) - 1);
+    jw_i64(w, "pos", rng->pos);
+    jw_end_object(w);
+}
 
 static void save_trials(const struct searcher *s, struct json_writer *w)
 {
@@ -431,13 +471,7 @@ void searcher_save(const struct searcher *s, struct buf *out)
     jw_object(&w, NULL);
     jw_i64(&w, "version", STATE_VERSION);
     jw_str(&w, "method", s->method->name);
-    jw_object(&w, "rng");
-    jw_array(&w, "key");
-    for (size_t i = 0; i < RNG_WORDS; i++)
-        jw_i64(&w, NULL, s->rng.key[i]);
-    jw_end_array(&w);
-    jw_i64(&w, "pos", s->rng.pos);
-    jw_end_object(&w);
+    save_rng(&s->rng, &w);
     save_trials(s, &w);
     jw_i64(&w, "invalid_in_a_row", s->invalid_in_a_row);
     jw_bool(&w, "has_given_up", s->has_given_up);
@@ -469,19 +503,39 @@ det_status search_saved_u32(const struct json *state, const char *key, uint32_t 
     return DET_OK;
 }
 
-static det_status load_rng(struct searcher *s, const struct json *saved,
-                           struct err *err)
+static bool load_key(struct rng *rng, const struct json *key)
 {
-    const struct json *key = json_get(saved, "key");
+    unsigned char bytes[RNG_BYTES];
+
+    if (!key || key->kind != JSON_STRING || key->string.len != 2 * RNG_BYTES ||
+        !hex_decode(bytes, sizeof(bytes), key->string.text))
+        return false;
+    for (size_t i = 0; i < RNG_WORDS; i++)
+        rng->key[i] = get_u32(bytes + 4 * i);
+    return true;
+}
+
+static bool load_key_of_version_1(struct rng *rng, const struct json *key)
+{
     size_t count = 0;
 
     if (!key || key->kind != JSON_ARRAY || key->list.count != RNG_WORDS)
-        return damaged(err, "rng");
+        return false;
     json_each(word, key) {
         if (!is_u32(word, UINT32_MAX))
-            return damaged(err, "rng");
-        s->rng.key[count++] = (uint32_t)word->integer;
+            return false;
+        rng->key[count++] = (uint32_t)word->integer;
     }
+    return true;
+}
+
+static det_status load_rng(struct searcher *s, const struct json *saved,
+                           int64_t version, struct err *err)
+{
+    const struct json *key = json_get(saved, "key");
+
+    if (!(version == 1 ? load_key_of_version_1 : load_key)(&s->rng, key))
+        return damaged(err, "rng");
     return search_saved_u32(saved, "pos", RNG_WORDS, &s->rng.pos, err);
 }
 
@@ -553,9 +607,10 @@ static det_status reset_searcher(struct searcher *s, struct err *err)
 det_status searcher_load(struct searcher *s, const struct json *state, struct err *err)
 {
     const char *method = json_str(json_get(state, "method"), "");
+    int64_t version = json_i64(json_get(state, "version"), 0);
     det_status status;
 
-    if (json_i64(json_get(state, "version"), 0) != STATE_VERSION)
+    if (version < 1 || version > STATE_VERSION)
         return damaged(err, "version");
     if (strcmp(method, s->method->name))
         return err_set(err, DET_CORRUPT, "the saved search is by '%s', not '%s'",
@@ -563,7 +618,7 @@ det_status searcher_load(struct searcher *s, const struct json *state, struct er
 
     status = reset_searcher(s, err);
     if (!status)
-        status = load_rng(s, json_get(state, "rng"), err);
+        status = load_rng(s, json_get(state, "rng"), version, err);
     if (!status)
         status = load_trials(s, state, err);
     if (!status)

@@ -83,6 +83,12 @@ det_status searcher_new(const struct json *searcher_config,
                         struct searcher **ret_searcher, struct err *err);
 void searcher_free(struct searcher *searcher);
 
+/* The trials that searcher_start() will request, the bytes of the text of one trial's
+ * hyperparameters (a sample; others may differ), and the bytes that the searcher holds. */
+uint32_t searcher_first(const struct searcher *searcher);
+det_status searcher_hparams_bytes(const struct searcher *searcher, size_t *ret_bytes);
+size_t searcher_bytes(const struct searcher *searcher);
+
 /* The inputs.  Each appends operations to `out`.  These are ignored: inputs about a trial
  * that was never requested or has exited; the creation of a trial that is created
  * already; validations of a stopped trial. */

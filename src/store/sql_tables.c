@@ -11,6 +11,7 @@
     X(caller_sql_table)                                                                \
     X(checkpoint_sql_table)                                                            \
     X(collect_sql_table)                                                               \
+    X(count_sql_table)                                                                 \
     X(experiment_continue_sql_table)                                                   \
     X(experiment_delete_sql_table)                                                     \
     X(experiment_edit_sql_table)                                                       \
@@ -27,6 +28,7 @@
     X(log_seek_sql_table)                                                              \
     X(mark_sql_table)                                                                  \
     X(metric_add_sql_table)                                                            \
+    X(metric_admit_sql_table)                                                          \
     X(metric_compact_sql_table)                                                        \
     X(local_number_sql_table)                                                          \
     X(metric_names_sql_table)                                                          \
@@ -50,6 +52,8 @@
     X(setting_sql_table)                                                               \
     X(subject_sql_table)                                                               \
     X(space_delete_sql_table)                                                          \
+    X(step_back_sql_table)                                                             \
+    X(timeline_sql_table)                                                              \
     X(trial_sql_table)                                                                 \
     X(trial_table_sql_table)                                                           \
     X(unmanaged_sql_table)                                                             \

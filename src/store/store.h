@@ -22,6 +22,7 @@
 
 struct db;
 struct executor;
+struct histogram;
 struct io;
 struct roster;
 struct store;
@@ -33,6 +34,8 @@ struct store_config {
     uint32_t readers;      /* connections that stay open; opened when needed */
     void (*on_fatal)(void *arg, const char *sentence);
     void *arg;
+    /* Whoever runs the program is to know it: an upgrade of the database. */
+    void (*on_note)(bool is_warning, const char *sentence);
 };
 
 /* Creates or migrates the database.  DET_CORRUPT: the sentence names the file and says
@@ -43,8 +46,26 @@ det_status store_open(const struct store_config *config, struct store **ret_stor
  * checkpoints the WAL. */
 void store_close(struct store *store);
 
+/* Call it now and then.  Ends the process (on_fatal) if the database was removed or
+ * replaced: every commit looks too; this is for a master that has nothing to write.  Finds
+ * out whether a full disk has room again. */
+void store_look_at_disk(struct store *store);
+/* Whether the disk was full at the last write and has no room yet: everything can be read,
+ * and nothing changed. */
+bool store_is_full(const struct store *store);
 /* True after a disk failure: the store writes nothing any more. */
 bool store_is_dead(struct store *store);
+
+/* How the writer is doing.  The histograms live as long as the store. */
+struct store_state {
+    uint32_t waiting;                   /* jobs in its queue */
+    uint64_t failed_groups;             /* whose commit failed */
+    const struct histogram *commit_us;  /* of a group (histogram_latency_us) */
+    const struct histogram *group_jobs; /* jobs of a group (histogram_count) */
+    int64_t database_bytes;             /* of the file; -1: unknown */
+    int64_t wal_bytes;                  /* likewise, of its log; 0: there is none */
+};
+void store_look(struct store *store, struct store_state *ret_state);
 
 /* ---- writing --------------------------------------------------------------------- */
 

@@ -8,7 +8,12 @@
 #include "base/memory/mem.h"
 #include "store/engine/db_impl.h"
 
-enum { CACHE_BYTES = 2 << 20, CACHE_LIMIT = 256 << 20, ROW_BYTES = 64 << 10 };
+enum {
+    CACHE_BYTES = 2 << 20,
+    CACHE_LIMIT = 256 << 20,
+    ROW_BYTES = 64 << 10,
+    CACHE_NAMES = 1 << 18
+};
 
 static struct writer_cache *cache_of(struct db_cache *base)
 {
@@ -21,6 +26,7 @@ static void forget_rows(struct db_cache *base)
 
     map_done(&cache->trials);
     map_done(&cache->tasks);
+    map_done(&cache->names);
     arena_clear(&cache->mem);
     cache->next_id = cache->id_end = 0;
 }
@@ -56,15 +62,25 @@ struct writer_cache *writer_cache_of(struct db *db)
     return cache;
 }
 
+struct metric_trial *writer_cache_trial(struct writer_cache *cache,
+                                        const struct metric_key *key)
+{
+    struct metric_trial *trial = map_get(&cache->trials, writer_cache_place(key));
+
+    return trial && trial->run_id == key->run_id ? trial : NULL;
+}
+
 void writer_cache_drop_trial(struct db *db, int64_t trial_id)
 {
-    if (db->cache)
-        (void)map_remove(&cache_of(db->cache)->trials, trial_id);
+    if (!db->cache)
+        return;
+    (void)map_remove(&cache_of(db->cache)->trials, trial_id);
+    (void)map_remove(&cache_of(db->cache)->trials, -trial_id);
 }
 
 void writer_cache_trim(struct writer_cache *cache)
 {
-    if (cache->mem.used > CACHE_BYTES)
+    if (cache->mem.used > CACHE_BYTES || cache->names.count > CACHE_NAMES)
         forget_rows(&cache->base);
     if (cache->row.cap > ROW_BYTES)
         buf_done(&cache->row);

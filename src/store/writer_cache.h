@@ -29,9 +29,11 @@ struct metric_group {
 };
 
 struct metric_trial {
-    int64_t run_id; /* the current run */
+    int64_t run_id; /* the current run; of late reports: theirs (metric.h) */
     int64_t floor;  /* older runs are already cut at these steps */
     struct metric_group *groups;
+    uint32_t names;   /* of all groups; see metric/metric_admit.h */
+    bool knows_names; /* they are counted, and in the cache */
 };
 
 struct log_task {
@@ -55,8 +57,9 @@ struct log_stretch {
 struct writer_cache {
     struct db_cache base;
     struct arena mem;
-    struct map trials; /* id -> struct metric_trial */
+    struct map trials; /* writer_cache_place() -> struct metric_trial */
     struct map tasks;  /* task id -> struct log_task */
+    struct map names;  /* hashes of the names of metrics; see metric/metric_admit.c */
     int64_t next_id;   /* of metric rows; reserved up to id_end */
     int64_t id_end;
     VEC(struct metric_key) full; /* tails to compact */
@@ -70,6 +73,14 @@ struct writer_cache {
 
 /* The cache of this connection; the first call makes it.  NULL: out of memory. */
 struct writer_cache *writer_cache_of(struct db *db);
+/* Late reports of a trial do not displace its current run. */
+static inline int64_t writer_cache_place(const struct metric_key *key)
+{
+    return key->run_id < 0 ? -key->trial_id : key->trial_id;
+}
+/* The cached trial with that run; NULL: not cached. */
+struct metric_trial *writer_cache_trial(struct writer_cache *cache,
+                                        const struct metric_key *key);
 /* Call it when the trial's row changes. */
 void writer_cache_drop_trial(struct db *db, int64_t trial_id);
 /* Drops all copies if the cache has grown too large.  Call it only while nothing

@@ -207,6 +207,7 @@ const struct field agent_hello_body_fields[] = {
     FIELD(TREE, agent_hello_body, addresses, "its network addresses"),
     FIELD(STR, agent_hello_body, boot_id, "boot id of its machine"),
     FIELD(STR, agent_hello_body, version, "its version of det"),
+    FIELD(I64, agent_hello_body, protocol, "number of its protocol (default: 0)"),
     FIELD(STR, agent_hello_body, instance, "id of its directory"),
     FIELD(STRS, agent_hello_body, tasks, "the shares it has: allocation/rank"),
     FIELD_END,
@@ -217,6 +218,8 @@ const struct field agent_commands_query_fields[] = {
     FIELD(I64, agent_commands_query, timeout_seconds, "how long to wait"),
     FIELD(STR, agent_commands_query, epoch, "from hello"),
     FIELD(STR, agent_commands_query, instance, "as in hello"),
+    FIELD(I64, agent_commands_query, disk_free, "bytes, where its tasks are"),
+    FIELD(I64, agent_commands_query, clock, "its time, in microseconds"),
     FIELD_END,
 };
 
@@ -258,6 +261,7 @@ const struct field share_logs_body_fields[] = {
     FIELD_REQUIRED(I64, share_logs_body, offset, "offset of the first byte"),
     FIELD_REQUIRED(I64, share_logs_body, end_offset, "offset after the last byte"),
     FIELD_REQUIRED(TREE, share_logs_body, lines, "[[microseconds, text], ...]"),
+    FIELD(TREE, share_logs_body, live, "what a line that is being rewritten shows now"),
     FIELD_END,
 };
 

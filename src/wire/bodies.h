@@ -210,6 +210,7 @@ struct agent_hello_body {
     const struct json *addresses;
     const char *boot_id;
     const char *version;
+    int64_t protocol;        /* wire/protocol.h */
     const char *instance;    /* the id of its directory */
     struct field_strs tasks; /* "<allocation>/<rank>" */
 };
@@ -221,6 +222,8 @@ struct agent_commands_query {
     const char
         *epoch; /* identifies the start of the master that numbered the commands */
     const char *instance;
+    int64_t disk_free; /* bytes, where the agent keeps its tasks; 0: not known */
+    int64_t clock;     /* of the agent, wall time in microseconds; 0: not told */
 };
 extern const struct field agent_commands_query_fields[];
 
@@ -268,6 +271,7 @@ struct share_logs_body {
     int64_t offset;
     int64_t end_offset;
     const struct json *lines; /* [[time_us, text], ...]; text without its newline */
+    const struct json *live;  /* [time_us, text] of a line that is being rewritten */
 };
 extern const struct field share_logs_body_fields[];
 

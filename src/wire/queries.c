@@ -61,6 +61,10 @@ const struct field trials_table_query_fields[] = {
           "a metric as validation.NAME; default: the searcher's"),
     FIELD(BOOL, trials_table_query, without_importance,
           "leave out the importance of hyperparameters"),
+    FIELD(STR, trials_table_query, query,
+          "only trials that match, as in 'lr < 0.1 and state:COMPLETED'"),
+    FIELD(BOOL, trials_table_query, with_metrics,
+          "also the other metrics of the best validation of each trial"),
     FIELD_END,
 };
 
@@ -97,6 +101,7 @@ const struct field logs_query_fields[] = {
     FIELD(TIME, logs_query, timestamp_after, "later than"),
     FIELD(STR, logs_query, search_text, "only lines with this text"),
     FIELD(BOOL, logs_query, enable_regex, "that text is a regular expression"),
+    FIELD(BOOL, logs_query, live, "also lines that are being rewritten; see `isLive`"),
     FIELD_END,
 };
 
@@ -197,9 +202,22 @@ const struct field find_experiments_query_fields[] = {
     FIELD_OPTIONAL(I64, find_experiments_query, limit,
                    "most results; default 50, -1: all"),
     FIELD(STR, find_experiments_query, columns,
-          "only these members, separated by commas; id is always included"),
+          "only these members, separated by commas; id is always included; hp.NAME and "
+          "validation.NAME are in `cells`"),
     FIELD(BOOL, find_experiments_query, values,
           "also the possible filter values, with counts"),
+    FIELD(STR, find_experiments_query, query,
+          "only matches of a query, as in 'loss < 0.3 and hp.lr >= 1e-3'"),
+    FIELD(STRS, find_experiments_query, by,
+          "groups with equal values in 1 to 4 columns, instead of experiments"),
+    FIELD(STRS, find_experiments_query, metrics,
+          "with by: mean, deviation, min and max of these columns"),
+    FIELD_END,
+};
+
+const struct field experiment_columns_query_fields[] = {
+    FIELD(I64S, experiment_columns_query, project_ids, "only these projects"),
+    FIELD(I64, experiment_columns_query, workspace_id, "only this workspace"),
     FIELD_END,
 };
 

@@ -59,6 +59,8 @@ extern const struct field checkpoints_query_fields[];
 struct trials_table_query {
     const char *metric;
     bool without_importance;
+    const char *query; /* model/table_query.h */
+    bool with_metrics;
 };
 extern const struct field trials_table_query_fields[];
 
@@ -97,6 +99,7 @@ struct logs_query {
     int64_t timestamp_after;
     const char *search_text;
     bool enable_regex;
+    bool live;
 };
 extern const struct field logs_query_fields[];
 
@@ -191,8 +194,17 @@ struct find_experiments_query {
     bool has_limit;
     const char *columns; /* names, separated by commas */
     bool values;
+    const char *query;         /* model/table_query.h */
+    struct field_strs by;      /* groups instead of experiments */
+    struct field_strs metrics; /* of groups */
 };
 extern const struct field find_experiments_query_fields[];
+
+struct experiment_columns_query {
+    struct field_i64s project_ids;
+    int64_t workspace_id; /* 0: all */
+};
+extern const struct field experiment_columns_query_fields[];
 
 struct generic_tasks_query {
     bool all;

@@ -33,6 +33,7 @@
 struct arena;
 
 enum { REPORT_HEADER = 32, REPORT_BYTES_MOST = 4 << 20 };
+enum { REPORT_GROUPS_MOST = 256 }; /* of metrics, of one trial */
 
 /* Used on disk and on the wire: never reuse a number. */
 enum report_kind {

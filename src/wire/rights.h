@@ -54,6 +54,7 @@ struct caller {
     int64_t user_id;
     const char *username;
     bool is_admin;
+    bool acts_without_token;     /* reads as the first user: see auth.c */
     const struct grants *grants; /* mode rbac; NULL: mode basic */
     int64_t session_id;     /* 0: not a person's session; an access token has none */
     int64_t allocation_id;  /* of a task or supervisor, and the rest too */

@@ -3,7 +3,7 @@
  *
  * A row has method, path, who may call, the field tables of query and body (structs in
  * queries.h and bodies.h) and one line of summary.  Dispatch (master/api), the page
- * under /docs, the OpenAPI document and the meta-tests use the rows.
+ * under /docs/calls, the OpenAPI document and the meta-tests use the rows.
  *
  * To add a call: a row in route_list.h; structs and tables in bodies.[ch] or
  * queries.[ch] if it takes any; and a function api_<id>() in the file that the row

@@ -15,10 +15,13 @@
 /* the master itself */
 ROUTE(get_info, "cluster/system", GET, "/info", OPEN, none, NONE, NO, WORKER, none, none, "version, cluster and master ids", "Versions and ids of this master")
 ROUTE(get_health, "cluster/system", GET, "/health", OPEN, none, NONE, NO, WORKER, none, none, "status", "Health of the master")
+ROUTE(get_metrics, "cluster/metrics", GET, "/metrics", USER, none, NONE, NO, WORKER, none, none, "metrics as text", "Metrics of the master and the cluster, for Prometheus")
 ROUTE(get_root, "cluster/system", GET, "/", OPEN, none, NONE, NO, WORKER, none, none, "a page", "Redirect to the WebUI")
 ROUTE(get_webui, "pages/webui", GET, "/det/{path...}", OPEN, none, NONE, NO, WORKER, none, none, "a page", "The WebUI; each of its views has its own address")
 ROUTE(get_webui_file, "pages/webui", GET, "/det/web/{hash}/{path...}", OPEN, none, NONE, NO, WORKER, none, none, "a file", "A file of the WebUI")
-ROUTE(get_docs, "cluster/system", GET, "/docs", OPEN, none, NONE, NO, WORKER, none, none, "a page", "Show this list of calls")
+ROUTE(get_docs_root, "pages/webui", GET, "/docs", OPEN, none, NONE, NO, WORKER, none, none, "a page", "Redirect to the documentation")
+ROUTE(get_docs, "pages/webui", GET, "/docs/{path...}", OPEN, none, NONE, NO, WORKER, none, none, "a page", "The documentation of this version: guide and references")
+ROUTE(get_calls, "cluster/system", GET, "/docs/calls", OPEN, none, NONE, NO, WORKER, none, none, "a page", "Show this list of calls")
 ROUTE(get_openapi, "cluster/system", GET, "/docs/openapi.json", OPEN, none, NONE, NO, WORKER, none, none, "OpenAPI 3", "The list of calls for programs")
 ROUTE(get_master, "cluster/system", GET, "/api/v1/master", OPEN, none, NONE, NO, WORKER, none, none, "v1GetMasterResponse", "Show the master")
 ROUTE(get_telemetry, "cluster/system", GET, "/api/v1/master/telemetry", OPEN, none, NONE, NO, WORKER, none, none, "v1GetTelemetryResponse", "Whether usage data is sent (never)")
@@ -131,9 +134,9 @@ ROUTE(archive_experiment, "experiments/experiments", POST, "/api/v1/experiments/
 ROUTE(unarchive_experiment, "experiments/experiments", POST, "/api/v1/experiments/{id}/unarchive", OWNER, experiment, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, none, "nothing", "Show an archived experiment in lists again")
 ROUTE(list_trials, "experiments/trials", GET, "/api/v1/experiments/{id}/trials", USER, experiment, VIEW_EXPERIMENT_METADATA, NO, WORKER, list_query, none, "trials", "List an experiment's trials")
 ROUTE(list_experiment_checkpoints, "reports/checkpoints", GET, "/api/v1/experiments/{id}/checkpoints", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, checkpoints_query, none, "checkpoints", "List an experiment's checkpoints")
-ROUTE(get_model_def, "experiments/experiments", GET, "/api/v1/experiments/{id}/model_def", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, none, none, "b64Tgz", "Get the submitted files")
-ROUTE(get_model_def_tree, "experiments/experiment_files", GET, "/api/v1/experiments/{id}/file_tree", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, none, none, "files", "List the names of the submitted files")
-ROUTE(get_model_def_file, "experiments/experiment_files", POST, "/api/v1/experiments/{id}/file", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, none, model_def_file_body, "file", "Get one of the submitted files")
+ROUTE(get_model_def, "experiments/experiments", GET, "/api/v1/experiments/{id}/model_def", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, HEAVY, none, none, "b64Tgz", "Get the submitted files")
+ROUTE(get_model_def_tree, "experiments/experiment_files", GET, "/api/v1/experiments/{id}/file_tree", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, HEAVY, none, none, "files", "List the names of the submitted files")
+ROUTE(get_model_def_file, "experiments/experiment_files", POST, "/api/v1/experiments/{id}/file", USER, experiment, VIEW_EXPERIMENT_ARTIFACTS, NO, HEAVY, none, model_def_file_body, "file", "Get one of the submitted files")
 ROUTE(put_label, "experiments/experiments", PUT, "/api/v1/experiments/{id}/labels/{label}", OWNER, experiment, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, none, "labels", "Add a label")
 ROUTE(delete_label, "experiments/experiments", DELETE, "/api/v1/experiments/{id}/labels/{label}", OWNER, experiment, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, none, "labels", "Remove a label")
 ROUTE(retain_experiment_logs, "experiments/experiments", PUT, "/api/v1/experiments/{id}/retain_logs", OWNER, experiment, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, retain_logs_body, "nothing", "Set how many days logs are kept")
@@ -171,12 +174,12 @@ ROUTE(report_progress, "reports/metrics", POST, "/api/v1/trials/{id}/progress", 
 ROUTE(report_early_exit, "reports/metrics", POST, "/api/v1/trials/{id}/early_exit", OWNER, trial, UPDATE_EXPERIMENT, OWN, WORKER, none, early_exit_body, "nothing", "Report that the hyperparameters are invalid")
 ROUTE(report_runner, "reports/metrics", POST, "/api/v1/trials/{id}/runner/metadata", OWNER, trial, UPDATE_EXPERIMENT, OWN, WORKER, none, runner_metadata_body, "nothing", "Report what the trial is doing")
 ROUTE(report_checkpoint, "reports/checkpoints", POST, "/api/v1/checkpoints", OWNER, named, UPDATE_EXPERIMENT, OWN, WORKER, none, checkpoint_body, "nothing", "Report a complete checkpoint")
-ROUTE(report_batch, "reports/reports", POST, "/api/v1/allocations/{id}/reports", STAND_IN, allocation, NONE, NO, WORKER, none, bytes_body, "stored and refused", "Store reports from a task's ring")
+ROUTE(report_batch, "reports/reports", POST, "/api/v1/allocations/{id}/reports", STAND_IN, allocation, NONE, NO, WORKER, none, bytes_body, "stored, mustEnd and refused", "Store reports from a task's ring")
 ROUTE(start_run, "reports/metrics", POST, "/api/v1/runs/start", USER, none, NONE, OWN, WORKER, none, none, "storageId", "A training process starts")
 ROUTE(get_run_metadata, "reports/metrics", GET, "/api/v1/runs/{id}/metadata", USER, trial, VIEW_EXPERIMENT_METADATA, OWN, WORKER, none, none, "metadata", "Show a trial's metadata")
 ROUTE(post_run_metadata, "reports/metrics", POST, "/api/v1/runs/{id}/metadata", OWNER, trial, UPDATE_EXPERIMENT_METADATA, OWN, WORKER, none, run_metadata_body, "metadata", "Merge into a trial's metadata")
 ROUTE(post_task_logs, "reports/logs", POST, "/api/v1/task/logs", OWNER, named, UPDATE_EXPERIMENT, OWN, WORKER, none, none, "nothing", "Store log lines of a task")
-ROUTE(get_context, "tasks/tasks", GET, "/api/v1/tasks/{id}/context_directory", USER, task, VIEW_EXPERIMENT_ARTIFACTS, OWN, WORKER, none, none, "b64Tgz", "Get the files of a task")
+ROUTE(get_context, "tasks/tasks", GET, "/api/v1/tasks/{id}/context_directory", USER, task, VIEW_EXPERIMENT_ARTIFACTS, OWN, HEAVY, none, none, "b64Tgz", "Get the files of a task")
 
 /* checkpoints */
 ROUTE(get_checkpoint, "reports/checkpoints", GET, "/api/v1/checkpoints/{uuid}", USER, checkpoint, VIEW_EXPERIMENT_ARTIFACTS, AS_USER, WORKER, none, none, "checkpoint", "Show a checkpoint")
@@ -232,7 +235,8 @@ ROUTE(list_pools, "cluster/job_queue", GET, "/api/v1/resource-pools", USER, none
 /* our own: live pages */
 ROUTE(changes, "pages/change_stream", GET, "/api/v1/det/changes", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, changes_query, none, "stream of events", "Changes as server-sent events")
 /* our own: the table of experiments */
-ROUTE(find_experiments, "pages/experiment_table", GET, "/api/v1/det/experiments", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, find_experiments_query, none, "experiments, total, all, states and values", "A page of the table of experiments, with any order and filter")
+ROUTE(find_experiments, "pages/experiment_table", GET, "/api/v1/det/experiments", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, find_experiments_query, none, "experiments, total, all, states and values; or groups", "A page of the table of experiments, with any order, filter and grouping")
+ROUTE(experiment_columns, "pages/experiment_columns", GET, "/api/v1/det/experiments/columns", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, experiment_columns_query, none, "columns: name, kind, count, min, max", "The columns that the table of experiments can be queried by")
 ROUTE(act_on_experiments, "experiments/experiment_bulk", POST, "/api/v1/det/experiments/actions", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, act_on_experiments_body, "results", "Apply one action to many experiments")
 
 /* our own: runs recorded without a master */
@@ -240,7 +244,7 @@ ROUTE(trial_reports, "reports/reports", POST, "/api/v1/det/trials/{id}/reports",
 ROUTE(trial_output, "reports/logs", POST, "/api/v1/det/trials/{id}/output", OWNER, trial, UPDATE_EXPERIMENT, NO, WORKER, none, share_logs_body, "offset", "Store output of an unmanaged trial")
 
 /* our own: pages of logs */
-ROUTE(task_lines, "pages/log_pages", GET, "/api/v1/det/tasks/{id}/lines", USER, task, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, lines_query, none, "first, last, lines", "Lines of a task's log by number or time")
+ROUTE(task_lines, "pages/log_pages", GET, "/api/v1/det/tasks/{id}/lines", USER, task, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, lines_query, none, "first, last, lines, live", "Lines of a task's log by number or time")
 ROUTE(task_search, "pages/log_pages", GET, "/api/v1/det/tasks/{id}/search", USER, task, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, line_search_query, none, "stream of hits", "Search a task's log")
 ROUTE(task_text, "pages/log_pages", GET, "/api/v1/det/tasks/{id}/log.txt", USER, task, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, lines_query, none, "plain text", "A task's whole log as a file")
 

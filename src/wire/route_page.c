@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* route_page.c - the table of routes as an HTML page, at /docs.
+/* route_page.c - the table of routes as an HTML page, at /docs/calls.
  *
  * One file without scripts: a contents line, a section per resource (the first part of
  * the path after the version), one line per call, which opens to show its input and

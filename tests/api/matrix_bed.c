@@ -212,7 +212,8 @@ static void add_runs(struct stage *stage)
 
     bed_let(bed, "hush",
             "name: hush-experiment\nentrypoint: python3 train.py\n"
-            "searcher: {name: single, metric: loss}\nmax_restarts: 0\n");
+            "searcher: {name: single, metric: loss}\nmax_restarts: 0\n"
+            "hyperparameters: {hush_rate: 1}\n");
     agent_join(&stage->agent, bed, "a1", 8);
     stage->done = add_run(stage);
     lose_run(stage, &stage->done);

@@ -59,6 +59,8 @@ static const struct matrix_call calls[] = {
     {"get_root", .ok = 302},
     {"get_webui", "/det/experiments"},
     {"get_webui_file", "/det/web/0/none.js", .ok = 404},
+    {"get_docs_root", .ok = 302},
+    {"get_docs", "/docs/concepts.html"},
 
     /* users */
     {"login", .body = "{'username': 5}", .ok = 400},
@@ -135,7 +137,7 @@ static const struct matrix_call calls[] = {
      .other = "already"},
     {"pause_experiments", "/api/v1/projects/${project}/experiments/pause",
      .body = "{'experimentIds': [${done.experiment}]}", .is_bulk = true,
-     .other = "terminal state"},
+     .other = "nothing to pause"},
     {"cancel_experiments", "/api/v1/projects/${project}/experiments/cancel",
      .body = "{'experimentIds': [${done.experiment}]}", .is_bulk = true},
     {"kill_experiments", "/api/v1/projects/${project}/experiments/kill",
@@ -265,6 +267,7 @@ static const struct matrix_call calls[] = {
     /* our own: live pages, the table of experiments */
     {"changes", "/api/v1/det/changes?kinds=nothing", .ok = 400},
     {"find_experiments", .show = "hush-experiment"},
+    {"experiment_columns", .show = "hp.hush_rate"},
     {"act_on_experiments",
      .body = "{'action': 'label', 'label': 'l', 'ids': [${experiment}]}",
      .is_bulk = true},

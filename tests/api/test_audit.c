@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "data/json/json.h"
 #include "tests/api/script.h"
 
@@ -28,6 +29,15 @@ static size_t count_of(const struct json *entries)
 static const char *text_of(const struct json *entry, const char *key)
 {
     return json_str(json_get(entry, key), "");
+}
+
+static void add_many(struct buf *out, int c, size_t count)
+{
+    char *room = buf_room(out, count);
+
+    CHECK(room != NULL);
+    memset(room, c, count);
+    buf_took(out, count);
 }
 
 TEST(a_change_is_noted_with_who_what_and_from_where)
@@ -65,6 +75,29 @@ TEST(a_change_is_noted_with_who_what_and_from_where)
     CHECK_STR(text_of(entry, "objectKind"), "agent");
     CHECK_STR(text_of(entry, "objectId"), "a1");
     CHECK_STR(text_of(entry, "username"), "admin");
+}
+
+/* The strings of a large body stay in it, and the body is freed before the entry is made. */
+TEST(a_large_body_is_freed_before_the_entry_and_its_ids_are_noted)
+{
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    const struct json *entry;
+    struct reply reply;
+
+    buf_puts(&body, "{\"config\": ");
+    buf_puts(&body, bed_fill(bed, "$[single]", false));
+    buf_puts(&body, ", \"projectId\": \"");
+    add_many(&body, '0', 1100);
+    buf_puts(&body, "1\", \"modelDefinition\": [{\"path\": \"a\", \"content\": \"");
+    add_many(&body, 'A', 1200000);
+    buf_puts(&body, "\"}]}");
+    reply =
+        bed_call_bytes(bed, USER, NET_POST, "/api/v1/experiments", body.data, body.len);
+    CHECK_EQ(reply.status, 200);
+
+    entry = json_first(entries_of(bed, "&action=create_experiment"));
+    CHECK_HAS(text_of(entry, "detail"), "config, projectId=\"000000");
 }
 
 TEST(calls_that_change_nothing_leave_no_entry)

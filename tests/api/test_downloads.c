@@ -7,6 +7,7 @@
 #include "base/io/io.h"
 #include "base/memory/buf.h"
 #include "data/archive/archive.h"
+#include "tests/api/files_lane.h"
 #include "tests/api/script.h"
 
 static const char uuid_a[] = "11111111-1111-4111-8111-111111111111";
@@ -289,4 +290,55 @@ TEST(a_deleted_checkpoint_says_so)
     reply = fetch(bed, B, "application/zip"); /* nothing in it: an empty archive */
     CHECK_EQ(reply.status, 200);
     CHECK_EQ(reply.len, 22);
+}
+
+/* ---- others ---------------------------------------------------------------------- */
+
+enum { DETERMINED = 2 }; /* the user who fetches */
+
+struct slow_read {
+    struct work work;
+    struct gate *begins;
+    struct gate *ends;
+};
+
+static void read_slowly(struct work *work)
+{
+    struct slow_read *read = CONTAINER_OF(work, struct slow_read, work);
+
+    gate_open(read->begins);
+    CHECK(gate_wait(read->ends, 0));
+}
+
+/* As many as there are threads, all for one user: the storage does not answer. */
+TEST(slow_downloads_of_one_user_keep_nobody_else_waiting)
+{
+    struct slow_read read[2] = {0};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct reply reply;
+
+    (void)with_checkpoint(bed, &agent);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(gate_new(bed->exec, &read[i].begins, &test_err));
+        CHECK_OK(gate_new(bed->exec, &read[i].ends, &test_err));
+        read[i].work = (struct work)WORK_INIT(read_slowly);
+        read[i].work.turn = files_lane_turn_of_others(bed->master, DETERMINED);
+        lane_post(files_lane(bed->master), &read[i].work);
+    }
+    CHECK(gate_wait(read[0].begins, 0));
+
+    reply = fetch(bed, A, NULL);
+    CHECK_EQ(reply.status, 200);
+    check_unpacked(bed, &reply);
+
+    for (int i = 0; i < 2; i++)
+        gate_open(read[i].ends);
+    CHECK(gate_wait(read[1].begins, 0));
+    bed_stop(bed); /* the items have ended */
+    for (int i = 0; i < 2; i++) {
+        gate_free(read[i].begins);
+        gate_free(read[i].ends);
+    }
+    CHECK_OK(bed_start(bed, &test_err));
 }

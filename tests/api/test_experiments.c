@@ -255,7 +255,7 @@ TEST(people_name_label_and_describe_experiments)
         PUT("of a trial", "/api/v1/trials/1/retain_logs", "{'numDays': 1}", 200, NULL),
         PUT("of no trial", "/api/v1/trials/9/retain_logs", "{'numDays': 1}", 404, NULL),
         POST("archive too early", "/api/v1/experiments/1/archive", NULL, 400,
-             "error.error=Experiment is not in terminal state."),
+             "error.error~not in terminal state: it is PAUSED"),
         DELETE("delete too early", "/api/v1/experiments/1", 400,
                "error.error~cannot delete experiment in STATE_PAUSED state"),
         POST("kill", "/api/v1/experiments/1/kill", NULL, 200, NULL),

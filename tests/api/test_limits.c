@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits on sizes and rates, and on access to other people's objects. */
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/memory/buf.h"
+#include "master/master.h"
 #include "tests/api/script.h"
 
 #define UUID_A "aaaaaaaa-1111-4111-8111-111111111111"
@@ -28,6 +33,84 @@ static void let_many(struct bed *bed, const char *name, const char *part, int co
     for (int i = 0; i < count; i++)
         buf_puts(&text, part);
     bed_let(bed, name, text.data);
+}
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+/* A folder with one file of `megabytes` zeros, in base64; it compresses well. */
+static struct reply submit_folder(struct bed *bed, size_t megabytes)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    size_t letters = (megabytes << 20) / 3 * 4;
+    char *room;
+
+    buf_puts(&body, "{\"config\": ");
+    buf_puts(&body, bed_fill(bed, "$[single]", false));
+    buf_puts(&body, ", \"modelDefinition\": [{\"path\": \"a\", \"content\": \"");
+    room = buf_room(&body, letters);
+    CHECK(room != NULL);
+    memset(room, 'A', letters);
+    buf_took(&body, letters);
+    buf_puts(&body, "\"}]}");
+    return bed_call_bytes(bed, USER, NET_POST, "/api/v1/experiments", body.data,
+                          body.len);
+}
+
+TEST(the_largest_folder_is_accepted_and_a_larger_one_is_refused)
+{
+    BED(bed, NULL);
+
+    CHECK_EQ(submit_folder(bed, 127).status, 200);
+    CHECK_EQ(submit_folder(bed, 129).status, 413);
+}
+
+/* Sends the head and a part of a body of 65,000 bytes, and waits. */
+static int begin_login(const struct bed *bed)
+{
+    static const char part[16000];
+    char head[200];
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(master_port(bed->master)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int len = snprintf(head, sizeof(head),
+                       "POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n"
+                       "Content-Length: 65000\r\n\r\n");
+
+    CHECK(fd >= 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    CHECK_EQ(send(fd, head, (size_t)len, MSG_NOSIGNAL), len);
+    CHECK_EQ(send(fd, part, sizeof(part), MSG_NOSIGNAL), (ssize_t)sizeof(part));
+    return fd;
+}
+
+TEST(anonymous_callers_cannot_take_the_memory_of_users)
+{
+    enum { CALLERS = 800, AT_ONCE = 100 };
+    static const struct step steps[] = {
+        POST("a small one", "/api/v1/auth/login",
+             "{'username': 'determined', 'password': ''}", 200, NULL, NOBODY),
+        POST("a user", "/api/v1/experiments",
+             "{'config': $[single], 'validateOnly': true, 'modelDefinition': [{'path': "
+             "'a', 'content': '${spaces}'}]}",
+             200, NULL),
+        END_STEPS};
+    BED(bed, "max_memory: 256MB\n");
+    int fds[CALLERS], status = 0, count = 0;
+    const char *large;
+
+    let_many(bed, "spaces", "AAAA", 15000);
+    large = bed_fill(
+        bed, "{'username': 'determined', 'password': '', 'x': '${spaces}'}", true);
+    while (status != 503 && count < CALLERS) { /* one that is refused leaves a gap */
+        for (int i = 0; i < AT_ONCE; i++)
+            fds[count++] = begin_login(bed);
+        status = bed_call(bed, NOBODY, NET_POST, "/api/v1/auth/login", large).status;
+    }
+    CHECK_EQ(status, 503);
+    bed_play(bed, steps);
+    while (count)
+        close(fds[--count]);
 }
 
 /* ---- patterns -------------------------------------------------------------------- */
@@ -186,6 +269,43 @@ TEST(a_configuration_that_no_program_can_be_given_is_refused)
     bed_play(bed, steps);
 }
 
+#define PATCHED(what_, body_)                                                          \
+    PATCH(what_, "/api/v1/experiments/1", body_, 413, "error.error~at most")
+
+/* The table of experiments shows them to everybody. */
+TEST(texts_of_experiments_are_bounded)
+{
+    static const struct step steps[] = {
+        POST("there is one", "/api/v1/experiments",
+             "{'config': $[single], 'unmanaged': true}", 200, NULL),
+        PATCHED("name", "{'name': $[long]}"),
+        PATCHED("description", "{'description': $[long]}"),
+        PATCHED("notes", "{'notes': $[long]}"),
+        PATCHED("label", "{'labels': [$[long]]}"),
+        PATCHED("labels", "{'labels': [${many} 'a']}"),
+        PATCH("most labels", "/api/v1/experiments/1", "{'labels': [${most} 'a']}", 200,
+              NULL),
+        PUT("one more", "/api/v1/experiments/1/labels/b", NULL, 413,
+            "error.error~256 at most"),
+        PUT("one of them", "/api/v1/experiments/1/labels/a", NULL, 200, NULL),
+        POST("a long name", "/api/v1/experiments",
+             "{'config': $[named], 'unmanaged': true}", 400,
+             "error.error~1024 at most"),
+        GET("the table", "/api/v1/det/experiments", 200, "experiments#1"),
+        END_STEPS};
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+    let_many(bed, "long", "0123456789abcdef", 64 << 8);
+    let_many(bed, "many", "\"a\",", 256);
+    let_many(bed, "most", "\"a\",", 255);
+    buf_puts(&text, "entrypoint: a\nsearcher: {name: single, metric: loss}\nname: ");
+    for (int i = 0; i < 100; i++)
+        buf_puts(&text, "0123456789abcdef");
+    bed_let(bed, "named", text.data);
+    bed_play(bed, steps);
+}
+
 /* ---- reports --------------------------------------------------------------------- */
 
 TEST(what_a_trial_says_of_itself_is_bounded)
@@ -208,6 +328,15 @@ TEST(what_a_trial_says_of_itself_is_bounded)
         POST("metadata", "/api/v1/runs/1/metadata", "{'metadata': {'a': $[huge]}}", 413,
              NULL, TASK),
         GET("nothing of it", "/api/v1/runs/1/metadata", 200, "metadata.a!", TASK),
+        POST("many values", "/api/v1/runs/1/metadata",
+             "{'metadata': {'a': [${many} 0], 'b': [${many} 0]}}", 413,
+             "error.error~metadata has 12004 values", TASK),
+        POST("not so many", "/api/v1/runs/1/metadata",
+             "{'metadata': {'a': [${many} 0]}}", 200, "metadata.a#6001", TASK),
+        POST("together", "/api/v1/runs/1/metadata", "{'metadata': {'b': [${many} 0]}}",
+             413, "error.error~more than 10000 values", TASK),
+        GET("only the first", "/api/v1/runs/1/metadata", 200,
+            "metadata.a#6001; metadata.b!", TASK),
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};
@@ -215,6 +344,7 @@ TEST(what_a_trial_says_of_itself_is_bounded)
     (void)one_running(bed, &agent);
     let_many(bed, "long", "0123456789abcdef", 100);
     let_many(bed, "huge", "0123456789abcdef", 80 << 10);
+    let_many(bed, "many", "0,", 6000);
     bed_play(bed, steps);
 }
 
@@ -353,4 +483,67 @@ TEST(an_experiment_names_a_project_and_a_parent_that_exist)
 
     agent_join(&agent, bed, "a1", 1);
     bed_play(bed, steps);
+}
+
+/* ---- hyperparameters ------------------------------------------------------------- */
+
+/* An experiment with this many hyperparameters whose names begin with `prefix`. */
+static struct reply make_unmanaged(struct bed *bed, const char *prefix, int count)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+
+    buf_puts(&body, "{\"unmanaged\": true, \"config\": \"name: far\\nsearcher: {name: "
+                    "single, metric: loss}\\nhyperparameters:\\n");
+    for (int i = 0; i < count; i++)
+        buf_printf(&body, "  %s%d: 1\\n", prefix, i);
+    buf_puts(&body, "\"}");
+    return bed_call(bed, USER, NET_POST, "/api/v1/experiments", body.data);
+}
+
+/* A trial with this many hyperparameters, in a nested map. */
+static struct reply make_trial(struct bed *bed, int count, int value_bytes)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+
+    buf_puts(&body, "{\"experimentId\": 1, \"hparams\": {\"in\": {");
+    for (int i = 0; i < count; i++)
+        buf_printf(&body, "%s\"h%d\": \"%0*d\"", i ? ", " : "", i, value_bytes, 1);
+    buf_puts(&body, "}}}");
+    return bed_call(bed, USER, NET_POST, "/api/v1/trials", body.data);
+}
+
+TEST(hyperparameters_of_unmanaged_experiments_have_limits)
+{
+    BED(bed, NULL);
+    struct reply reply = make_unmanaged(bed, "h", 4097);
+
+    CHECK_EQ(reply.status, 400);
+    CHECK_HAS(reply.text, "there are 4097 hyperparameters; expected 4096 at most");
+    CHECK_EQ(make_unmanaged(bed, "h", 4096).status, 200);
+
+    CHECK_EQ(make_trial(bed, 4096, 1).status, 200);
+    reply = make_trial(bed, 4097, 1);
+    CHECK_EQ(reply.status, 413);
+    CHECK_HAS(reply.text, "there are 4097 hyperparameters; expected 4096 at most");
+    reply = make_trial(bed, 1, 262144);
+    CHECK_EQ(reply.status, 413);
+    CHECK_HAS(reply.text, "put long values into a file");
+}
+
+TEST(a_project_has_so_many_columns_at_most)
+{
+    static const char path[] = "/api/v1/projects/1/columns";
+    static const char *const prefixes[] = {"a", "b", "c", "d", "e"};
+    BED(bed, NULL);
+    struct reply reply;
+
+    for (size_t i = 0; i + 1 < ARRAY_LEN(prefixes); i++)
+        CHECK_EQ(make_unmanaged(bed, prefixes[i], 4096).status, 200);
+    CHECK_EQ(bed_call(bed, USER, NET_GET, path, NULL).status, 200);
+    CHECK_EQ(make_unmanaged(bed, "e", 4096).status, 200);
+
+    reply = bed_call(bed, USER, NET_GET, path, NULL);
+    CHECK_EQ(reply.status, 413);
+    CHECK_HAS(reply.text, "20480 different names");
+    CHECK_HAS(reply.text, "move some of them to another project");
 }

@@ -238,6 +238,45 @@ TEST(who_follows_sees_every_line_and_the_end)
     CHECK_STR(json_str(json_at(reply.json, "lines.2.result.log"), ""), "after\n");
 }
 
+/* A batch without lines that says what a line shows now. */
+static void show_state(struct bed *bed, const struct share *share, const char *text)
+{
+    struct reply reply = bed_call(
+        bed, SUPERVISOR, NET_POST,
+        arena_printf(&bed->mem, "/api/v1/det/allocations/%s/logs", share->allocation),
+        arena_printf(&bed->mem,
+                     "{\"rank\":0,\"stream\":\"stderr\",\"offset\":0,"
+                     "\"endOffset\":0,\"lines\":[],\"live\":[1700000000000000,\"%s\"]}",
+                     text));
+
+    if (reply.status != 200)
+        fail_msg("%d %s", reply.status, reply.text);
+}
+
+TEST(who_asks_for_it_sees_lines_being_rewritten)
+{
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_running(bed, &agent);
+
+    share_log(&share, "a line");
+    show_state(bed, &share, "10%");
+    show_state(bed, &share, "[rank=3] WARNING: 20%");
+
+    CHECK_EQ(count_of(bed, ""), 1);
+    CHECK_EQ(count_of(bed, "&live=true"), 2);
+    CHECK_STR(text_of(bed, "&live=true", 1, "log"), "20%\n");
+    CHECK_STR(text_of(bed, "&live=true", 1, "rankId"), "3");
+    CHECK_STR(text_of(bed, "&live=true", 1, "level"), "LOG_LEVEL_WARNING");
+    CHECK_STR(text_of(bed, "&live=true", 1, "isLive"), "true");
+    CHECK_STR(text_of(bed, "&live=true", 0, "isLive"), "(absent)");
+    CHECK_EQ(count_of(bed, "&live=true&stdtypes=stdout"), 1);
+    share_exit(&share, "CLEAN", 0);
+    await_trial(bed, share.trial, "COMPLETED");
+    CHECK_EQ(count_of(bed, ""), 2); /* its sender sends no more: it is a line now */
+    CHECK_STR(text_of(bed, "", 1, "log"), "20%\n");
+}
+
 TEST(a_follower_hears_nothing_after_its_logout)
 {
     BED(bed, NULL);

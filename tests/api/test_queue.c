@@ -106,6 +106,26 @@ TEST(pools_and_experiments_show_the_queue_in_numbers)
     CHECK(share.trial == 1);
 }
 
+TEST(a_pool_shows_its_description_and_whether_it_is_a_default)
+{
+    static const struct step with[] = {
+        GET("pools", "/api/v1/resource-pools", 200,
+            "resourcePools.0.description=two old machines; "
+            "resourcePools.0.defaultAuxPool=true"),
+        END_STEPS};
+    static const struct step without[] = {
+        GET("pools", "/api/v1/resource-pools", 200,
+            "resourcePools.0.description=; resourcePools.0.defaultAuxPool=false; "
+            "resourcePools.0.defaultComputePool=false"),
+        END_STEPS};
+    BED(bed, "resource_pools: [{pool_name: default, description: two old machines}]\n");
+    BED(other, "resource_pools: [{pool_name: small}]\n"
+               "resource_manager: {no_default_resource_pools: true}\n");
+
+    bed_play(bed, with);
+    bed_play(other, without);
+}
+
 /* Jobs of another pool are not ahead of anybody. */
 TEST(only_jobs_of_the_same_pool_are_ahead)
 {

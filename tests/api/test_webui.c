@@ -275,6 +275,42 @@ TEST(a_page_of_another_site_can_do_nothing_with_the_cookie)
     }
 }
 
+/* enable_cors: such a page may call the API, with a token of its own. */
+TEST(a_page_of_another_site_may_call_with_its_own_token_where_that_is_enabled)
+{
+    static const char origin[] = "Origin: http://lab.example";
+    BED(bed, "enable_cors: true\n");
+    const char *token = arena_printf(&bed->mem, "Authorization: Bearer %s", bed->admin);
+    const char *with_token[] = {token, origin, NULL};
+    const char *question[] = {origin, "Access-Control-Request-Method: PATCH", NULL};
+    struct reply reply = login(bed, "", NULL);
+    const char *with_cookie[] = {cookie_of(bed, &reply), origin, NULL};
+
+    reply = bed_call_with(bed, question, NET_OPTIONS, "/api/v1/experiments/1", NULL);
+    CHECK_EQ(reply.status, 204);
+    CHECK_STR(bed_header(bed, &reply, "Access-Control-Allow-Origin"), "*");
+    CHECK_HAS(bed_header(bed, &reply, "Access-Control-Allow-Methods"), "PATCH");
+    CHECK_HAS(bed_header(bed, &reply, "Access-Control-Allow-Headers"), "Authorization");
+    reply = bed_call_with(bed, with_token, NET_GET, "/api/v1/me", NULL);
+    CHECK_EQ(reply.status, 200);
+    CHECK_STR(bed_header(bed, &reply, "Access-Control-Allow-Origin"), "*");
+
+    CHECK_EQ(bed_call_with(bed, with_cookie, NET_GET, "/api/v1/me", NULL).status, 401);
+    CHECK_EQ(bed_call_with(bed, with_token, NET_GET, "/proxy/x/", NULL).status, 403);
+}
+
+TEST(other_pages_are_not_asked_in_unless_that_is_enabled)
+{
+    BED(bed, NULL);
+    const char *question[] = {"Origin: http://lab.example",
+                              "Access-Control-Request-Method: PATCH", NULL};
+    struct reply reply =
+        bed_call_with(bed, question, NET_OPTIONS, "/api/v1/experiments/1", NULL);
+
+    CHECK_EQ(reply.status, 403);
+    CHECK_NULL(bed_header(bed, &reply, "Access-Control-Allow-Origin"));
+}
+
 /* Requests without an Origin: images, scripts, frames that another port of this machine
  * has in its pages. */
 TEST(a_browser_that_calls_for_somebody_elses_page_is_nobody)

@@ -390,10 +390,11 @@ TEST(experiments_belong_to_projects)
              "{'config': '" TINY "workspace: w\\n'}", 400, "error.error~name both"),
         POST("no such workspace", "/api/v1/experiments",
              "{'config': '" TINY "workspace: v\\nproject: p\\n'}", 404,
-             "error.error=workspace 'v' not found"),
+             "error.error~workspace 'v' not found: make it with 'det workspace create "
+             "v'"),
         POST("no such project", "/api/v1/experiments",
              "{'config': '" TINY "workspace: w\\nproject: q\\n'}", 404,
-             "error.error=project 'q' not found"),
+             "error.error~project 'q' not found in workspace 'w', which has 'p'"),
         POST("no such number", "/api/v1/experiments",
              "{'config': '" TINY "', 'projectId': 9}", 404,
              "error.error=project '9' not found"),

@@ -4,6 +4,8 @@
  *   bench_libdet report DIR COUNT      ns of clock_gettime(), ns of det_report() with
  *                                      five numbers, and their ratio: the medians of
  *                                      rounds of COUNT
+ *   bench_libdet many DIR N            seconds of a checkpoint of DIR/tree, N files of
+ *                                      1 KiB, which stays
  *   bench_libdet checkpoint DIR MIB    seconds of write and fdatasync; of a checkpoint
  * put from memory; of one written as a file
  *   bench_libdet overlap DIR MIB       seconds of a memcpy into memory that was used
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,6 +194,44 @@ static void bench_checkpoint(const char *dir, size_t mib)
     mem_free(bytes);
 }
 
+/* ---- many small files ------------------------------------------------------------ */
+
+enum { SMALL = 1024, IN_FOLDER = 1000 };
+
+static void make_tree(const char *root, long count)
+{
+    char path[4096], bytes[SMALL];
+    FILE *file;
+
+    memset(bytes, 'x', sizeof(bytes));
+    mkdir(root, 0755);
+    for (long i = 0; i < count; i++) {
+        snprintf(path, sizeof(path), "%s/%ld", root, i / IN_FOLDER);
+        if (i % IN_FOLDER == 0)
+            mkdir(path, 0755);
+        snprintf(path, sizeof(path), "%s/%ld/%ld", root, i / IN_FOLDER, i);
+        file = fopen(path, "we");
+        if (!file || fwrite(bytes, 1, SMALL, file) != SMALL || fclose(file))
+            fail(path, strerror(errno));
+    }
+}
+
+/* Leaves the tree for whoever compares. */
+static void bench_many(const char *dir, long count)
+{
+    det_context *det = open_context(dir);
+    char tree[4096], uuid[DET_UUID_SIZE];
+    double begun;
+
+    snprintf(tree, sizeof(tree), "%s/tree", dir);
+    make_tree(tree, count);
+    sync();
+    begun = now_s();
+    must(det, det_checkpoint_store(det, tree, 1, NULL, uuid));
+    printf("%.3f\n", now_s() - begun);
+    det_close(det);
+}
+
 /* ---- behind the training's back -------------------------------------------------- */
 
 static double memcpy_s(char *to, const char *from, size_t len)
@@ -272,7 +313,9 @@ int main(int argc, char **argv)
         bench_checkpoint(argv[2], (size_t)strtol(argv[3], NULL, 10));
     else if (argc == 4 && !strcmp(argv[1], "overlap"))
         bench_overlap(argv[2], (size_t)strtol(argv[3], NULL, 10));
+    else if (argc == 4 && !strcmp(argv[1], "many"))
+        bench_many(argv[2], strtol(argv[3], NULL, 10));
     else
-        fail("usage", "bench_libdet report|checkpoint|overlap DIR N");
+        fail("usage", "bench_libdet report|checkpoint|many|overlap DIR N");
     return 0;
 }

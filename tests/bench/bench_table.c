@@ -4,8 +4,8 @@
  *   bench_table make DIRECTORY EXPERIMENTS    makes a data directory for `det serve`
  *   bench_table find DIRECTORY [ROUNDS]       microseconds per page of 50, by query
  *
- * The experiments have ended; each has one trial with a best metric, and a name,
- * description and labels of usual length. */
+ * The experiments have ended; each has one trial with five hyperparameters and five
+ * metrics, and a name, description and labels of usual length. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "base/memory/arena.h"
 #include "base/memory/mem.h"
 #include "base/thread/executor.h"
+#include "model/table_query.h"
 #include "store/engine/db.h"
 #include "store/engine/migrate.h"
 #include "store/roster/roster_find.h"
@@ -57,16 +58,23 @@ static const char rows_sql[] =
 
 static const char others_sql[] =
     "INSERT INTO experiment_configs SELECT id, '{\"name\":\"' || name || '\","
-    "\"hyperparameters\":{\"lr\":' || priority / 100.0 || '},\"searcher\":{\"name\":\"'"
+    "\"hyperparameters\":{\"lr\":' || (priority / 100.0) || "
+    "'},\"searcher\":{\"name\":\"'"
     " || searcher_type || '\",\"metric\":\"validation_loss\"}}', '' FROM experiments;"
     "INSERT INTO trials (id, experiment_id, number, state, request_id, task_id, seed,"
     "  hparams, restarts, run_id, start_us, end_us, latest_steps,"
     "  is_stopped_by_searcher, has_invalid_hparams, is_retry_cancelled, progress,"
-    "  best_metric, best_rank, best_steps)"
+    "  best_metric, best_rank, best_steps, best_validation)"
     " SELECT id, id, 0, CASE state WHEN 'ERROR' THEN 'ERROR' WHEN 'CANCELED' THEN"
     "  'CANCELED' ELSE 'COMPLETED' END, 'r' || id, id || '.r' || id, 0,"
-    "  '{\"lr\":' || priority / 100.0 || '}', 0, 1, start_us, end_us, 100, FALSE,"
-    "  FALSE, FALSE, 1, checkpoint_size / 1e9, checkpoint_size / 1e9, 100"
+    "  '{\"lr\":' || (priority / 100.0) || ',\"batch\":' || (priority % 8 * 16) ||"
+    "  ',\"seed\":' || (id % 5) || ',\"optimizer\":\"' || CASE priority % 3 WHEN 0 THEN"
+    "  'adam' WHEN 1 THEN 'sgd' ELSE 'lamb' END || '\",\"net\":{\"depth\":' ||"
+    "  (priority % 5) || '}}', 0, 1, start_us, end_us, 100, FALSE,"
+    "  FALSE, FALSE, 1, checkpoint_size / 1e9, checkpoint_size / 1e9, 100,"
+    "  '{\"validation_loss\":' || (checkpoint_size / 1e9) || ',\"accuracy\":' ||"
+    "  (priority / 99.0) || ',\"f1\":' || (priority / 101.0) || ',\"top5\":' ||"
+    "  (priority / 98.0) || ',\"auc\":' || (priority / 97.0) || '}'"
     " FROM experiments;"
     "INSERT OR REPLACE INTO numbers SELECT 'next_experiment', MAX(id) + 1 FROM "
     "experiments;"
@@ -92,10 +100,12 @@ static void make(const char *directory, int64_t count)
 /* ---- asking ---------------------------------------------------------------------- */
 
 static const char *const a_label[] = {"paper"};
+static const char *const some_cells[] = {"hp.lr", "hp.optimizer", "validation.f1"};
 
 static const struct {
     const char *what;
     struct roster_query query;
+    const char *filter; /* a query line */
 } questions[] = {
     {"newest", {.is_descending = true}},
     {"by name", {.sort = ROSTER_BY_NAME}},
@@ -110,6 +120,13 @@ static const struct {
     {"no match", {.search = "qqqq"}},
     {"one letter", {.search = "e"}},
     {"with values", {.is_descending = true, .with_values = true}},
+    {"by a metric", {.sort_column = "validation.accuracy"}},
+    {"by a hparam", {.sort_column = "hp.optimizer", .is_descending = true}},
+    {"a query", {0}, "validation_loss < 0.3 and lr >= 1e-3 and label:paper"},
+    {"a long query",
+     {0},
+     "(accuracy > 0.5 or f1 <= 0.2) and not optimizer:sgd,lamb and hp.net.depth != 3"},
+    {"cells", {.cells = {(const char **)some_cells, 3}}},
 };
 
 static int compare(const void *a, const void *b)
@@ -119,14 +136,20 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double one_page(struct store *store, const struct roster_query *question)
+static double one_page(struct store *store, const struct roster_query *question,
+                       const char *filter)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
     int64_t began = clock_mono_us(&clock_system);
     struct roster_query query = *question;
+    struct table_query parsed;
     struct roster_page page;
     struct db *db;
 
+    if (filter) {
+        OK(table_query_parse(filter, &mem, &parsed, err));
+        query.filter = &parsed;
+    }
     query.limit = PAGE;
     query.now_us = 1800000000000000;
     OK(store_reader_take(store, &db, err));
@@ -152,10 +175,10 @@ static void find(const char *directory, int rounds)
     OK(executor_threads_new(&clock_system, &exec, err));
     config.exec = exec;
     OK(store_open(&config, &store, err));
-    printf("%-16s %10.0f\n", "first look", one_page(store, &questions[0].query));
+    printf("%-16s %10.0f\n", "first look", one_page(store, &questions[0].query, NULL));
     for (size_t i = 0; times && i < ARRAY_LEN(questions); i++) {
         for (int at = 0; at < rounds; at++)
-            times[at] = one_page(store, &questions[i].query);
+            times[at] = one_page(store, &questions[i].query, questions[i].filter);
         qsort(times, (size_t)rounds, sizeof(*times), compare);
         printf("%-16s %10.0f\n", questions[i].what, times[rounds / 2]);
     }

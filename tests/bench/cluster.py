@@ -67,6 +67,7 @@ class Cluster:
     """With slots=0 it has no agent; with is_tls it speaks TLS with a certificate of its own."""
 
     def __init__(self, det, directory, slots=1, is_tls=False, options=()):
+        directory = os.path.abspath(directory)  # a task, which runs elsewhere, writes beside it
         self.directory, self.port, self.slots = directory, free_port(), slots
         self.is_tls = is_tls
         self.url = f"{'https' if is_tls else 'http'}://127.0.0.1:{self.port}"

@@ -18,6 +18,8 @@ QUESTIONS = {
     "sort": ("sort=name", "sort=-bestMetric", "sort=owner", "sort=-duration", "sort=checkpointSize"),
     "filter": ("states=ERROR", "users=admin&searcher=random", "labels=paper&pool=gpu"),
     "search": ("search=mnist", "search=run-77", "search=qqqq", "search=e"),
+    "hyperparameters and metrics": ("sort=-validation.accuracy&columns=name,hp.lr,validation.f1", "sort=hp.optimizer", "query=validation_loss%3C0.3%20and%20lr%3E=1e-3%20and%20label:paper",
+                                    "by=hp.optimizer&by=hp.net.depth&metrics=validation.accuracy"),
 }
 
 

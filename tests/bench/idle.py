@@ -7,8 +7,9 @@ import time
 from cluster import status, wait_for
 
 
-def dial(cluster, request):
-    s = socket.create_connection(("127.0.0.1", cluster.port))
+def dial(cluster, request, number=0):
+    """From several loopback addresses: one may hold only its share of the connections."""
+    s = socket.create_connection(("127.0.0.1", cluster.port), source_address=(f"127.0.0.{1 + number % 4}", 0))
     s.sendall(request)
     return s
 
@@ -26,7 +27,7 @@ def hold_polls(cluster, allocation, token, count):
     polls = []
     try:
         while len(polls) < count:
-            polls.append(dial(cluster, request))
+            polls.append(dial(cluster, request, len(polls)))
     except OSError as error:
         print(f"  only {len(polls)} polls could be opened: {error}")
     seen = []

@@ -14,7 +14,7 @@ SLOT_FLOATS = 262_144  # a larger vector does not fit into a rank's slot of the 
 
 def ranks(b, *command, **more):
     """Rows of numbers that rank 0 of two prints."""
-    env = {**os.environ, "PYTHONPATH": b.build + "/python", "DET_DISTRIBUTED_SECRET": b.fresh("average"),
+    env = {**os.environ, "PYTHONPATH": b.build + "/pylib", "DET_DISTRIBUTED_SECRET": b.fresh("average"),
            "HOME": b.fresh("home"), **more}
     command = [b.det, "launch", "mpi", "-n", "2", "--", *map(str, command)]
     out = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=env, check=True).stdout

@@ -20,7 +20,7 @@ ROWS = {
 
 def python(b, venv, work, name):
     """The lines that a program of ours prints, where TensorFlow and determined are."""
-    env = {**os.environ, "PYTHONPATH": b.build + "/python", "HOME": work, "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "PYTHONPATH": b.build + "/pylib", "HOME": work, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([venv + "/bin/python3", "-B", f"{HERE}/{name}", work], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=env)
     if done.returncode:

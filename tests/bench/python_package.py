@@ -75,7 +75,7 @@ def time_calls(b, interpreter, waiting=0):
 
 def section_calls(b):
     """A report in a real trial, calls 10 ms apart: nothing waits when the next one comes."""
-    if not os.path.exists(b.build + "/python/determined/_det.abi3.so"):
+    if not os.path.exists(b.build + "/pylib/determined/_det.abi3.so"):
         return print("calls: the package is not built here (python3-dev)")
     there, away = time_calls(b, sys.executable, WAITING)
     if b.bin:
@@ -86,7 +86,7 @@ def section_calls(b):
 
 
 def section_python(b):
-    package = b.build + "/python"
+    package = b.build + "/pylib"
     if not os.path.exists(package + "/determined/_det.abi3.so"):
         return print("python: the package is not built here (python3-dev)")
     for name, most in (("determined", 10), ("determined.core", None)):

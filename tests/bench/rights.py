@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the check of rights costs a report of metrics: the check itself, and the mode with roles."""
+"""What the check of rights and the counting cost a report of metrics: each itself, and the mode with roles."""
 import os
 import statistics
 
@@ -49,6 +49,9 @@ def section_rights(b):
     check, report = with_check - without, statistics.median(costs) * 1e3
     b.row("the check of a report's rights", f"{check:.0f} ns", f"{report / 1e3:.1f} us a report",
           f"{100 * check / report:.2f} %", "<= 1 %", check <= report / 100)
+    count = b.run("bench_meters")[0]
+    b.row("the metrics of a report", f"{count:.0f} ns", f"{report / 1e3:.1f} us a report",
+          f"{100 * count / report:.2f} %", "<= 1 %", count <= report / 100)
     basic, rbac = (statistics.median(column) for column in zip(*rounds))
     share = statistics.median(with_roles / without for without, with_roles in rounds)
     b.row("durable reports in mode rbac, 64 connections", f"{rbac:,.0f}/s", f"{basic:,.0f}/s in mode basic", f"{share:.2f}",

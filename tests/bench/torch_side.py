@@ -25,7 +25,7 @@ SEEKS = {
 
 def python(b, venv, work, name):
     """The lines that a program of ours prints, where PyTorch and determined are."""
-    env = {**os.environ, "PYTHONPATH": b.build + "/python", "HOME": work, "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "PYTHONPATH": b.build + "/pylib", "HOME": work, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([venv + "/bin/python3", "-B", f"{HERE}/{name}"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=env)
     if done.returncode:
@@ -81,7 +81,7 @@ REDUCERS = {
 
 def reduce_rows(b, venv, work):
     """The same reducer fed by each way of gathering; the faster one of those that pickle is beside ours."""
-    env = {**os.environ, "PYTHONPATH": b.build + "/python", "HOME": work, "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "PYTHONPATH": b.build + "/pylib", "HOME": work, "OMP_NUM_THREADS": "1"}
     command = [b.det, "launch", "torch_distributed", "-n", "2", "--", venv + "/bin/python3", "-B", HERE + "/torch_reduce.py"]
     out = subprocess.run([*command, "1000000", "6"], stdout=subprocess.PIPE, text=True, env=env, check=True).stdout
     for name, (what, bar) in REDUCERS.items():

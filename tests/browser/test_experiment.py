@@ -105,6 +105,39 @@ class Experiment(BrowserTest):
         rows.first.locator("td").nth(4).click()
         expect(page).to_have_url(re.compile(f"/det/trials/{trial}$"))
 
+    def test_trials_are_queried_and_have_metrics_as_columns(self):
+        self.allow(r"status of 400 .*query=")
+        page = self.at("search", "trials")
+        expect(page.locator("tbody tr")).to_have_count(6)
+        page.get_by_role("button", name="Columns", exact=True).click()
+        page.get_by_role("checkbox", name="accuracy").check()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="accuracy").click()
+        expect(page.locator("th[aria-sort=ascending]")).to_have_text(re.compile("accuracy"))
+        losses = sorted(trial["bestValidation"]["metrics"]["avgMetrics"]["validation_loss"]
+                        for trial in self.testbed.api("GET", f"/api/v1/experiments/{self.testbed.ids['search']}/trials")["trials"])
+        line = page.get_by_role("combobox", name="Query trials")
+        line.fill(f"validation_loss <= {losses[1]} and state:COMPLETED")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Enter")
+        expect(page.locator("tbody tr")).to_have_count(2)
+        expect(page).to_have_url(re.compile("query=validation_loss"))
+        self.looks(page, "trials-query")
+        page.reload()
+        expect(page.locator("tbody tr")).to_have_count(2)
+        line.fill("accurcy > 0")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_have_text("Column 'accurcy' at character 1: there is no such column; did you mean 'accuracy'?")
+        expect(page.locator("tbody tr")).to_have_count(6)
+        line.fill("id < 0")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("No trials match.")).to_be_visible()
+        self.open_tab(page, "Overview")
+        self.open_tab(page, "Trials")
+        expect(page.locator("tbody tr")).to_have_count(6)
+
     def test_the_picture_of_a_search_is_brushed(self):
         page = self.at("grid", "search")
         picture = page.locator(".parallel")
@@ -327,6 +360,28 @@ class Experiment(BrowserTest):
         expect(page.get_by_role("dialog")).to_contain_text(f"Delete experiment {id_}?")
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         expect(page).to_have_url(re.compile("/det/experiments$"))
+
+    def test_a_metric_that_no_validation_has_is_pointed_out(self):
+        wrong = self.made("misspelt", config={"searcher": {"name": "single", "metric": "los"}})
+        page = self.at(wrong, "overview")
+        head = page.locator(".experiment-head")
+        expect(head.get_by_role("note")).to_contain_text("No trial could be compared: the validation of trial")
+        expect(head.get_by_role("note")).to_contain_text("did you mean loss?")
+        expect(head).to_contain_text("No trial could be compared.")
+        expect(head).not_to_contain_text("No validation")
+        page.goto(self.testbed.url + f"/det/trials/{self.testbed.trials(wrong)[0]}")
+        expect(page.get_by_role("region", name="Latest validation")).to_contain_text("No validation has the metric of the searcher, los.")
+
+    def test_a_metric_whose_goal_is_in_doubt_is_pointed_out(self):
+        text = "Larger values of 'val_accuracy' are usually better, but smaller ones count as better here: set searcher.smaller_is_better"
+        doubtful = self.made("doubtful", config={"searcher": {"name": "single", "metric": "val_accuracy"}}, paused=True)
+        sure = self.made("sure", config={"searcher": {"name": "single", "metric": "val_accuracy", "smaller_is_better": False}}, paused=True)
+        page = self.at(doubtful, "overview")
+        expect(page.locator(".experiment-head").get_by_role("note")).to_contain_text(text)
+        self.looks(page, "experiment-doubt")
+        page = self.at(sure, "overview")
+        expect(page.locator(".experiment-head")).to_contain_text("judged by val_accuracy (larger is better)")
+        expect(page.locator(".experiment-head").get_by_role("note")).to_have_count(0)
 
     def test_kill_asks_first(self):
         id_ = self.testbed.create("killed", WAITING % self.testbed.hold("killed"))

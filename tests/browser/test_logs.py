@@ -132,6 +132,33 @@ class Logs(BrowserTest):
         page.get_by_role("button", name="show less").click()
         expect(page.locator(".ln .tx").first).not_to_contain_text("the end of it")
 
+    def test_a_line_that_is_rewritten_changes_in_place(self):
+        trial, task = self.unmanaged("a bar")
+
+        def post(offset, end, lines, live=None):
+            self.testbed.api("POST", f"/api/v1/det/trials/{trial}/output", {
+                "rank": 0, "stream": "stderr", "offset": offset, "endOffset": end, "lines": [[BEGAN, line] for line in lines],
+                **({"live": [BEGAN, live]} if live else {})})
+
+        post(0, 6, ["begin"], "10%|#    |")
+        page = self.at(task)
+        rows, bar = page.locator(".log-list:not(.log-live) .ln .tx"), page.locator(".log-live .ln .tx")
+        expect(rows).to_have_text(["begin"])
+        expect(bar).to_have_text(["10%|#    |"])
+        post(6, 20, [], "60%|###  |")
+        expect(bar).to_have_text(["60%|###  |"])
+        post(20, 26, ["other"], "61%|###  |")
+        expect(rows).to_have_text(["begin", "other"])
+        expect(bar).to_have_text(["61%|###  |"])
+        self.shot(page, "logs-bar")
+        page.get_by_role("combobox", name="Stream").select_option("stdout")
+        expect(bar).to_have_count(0)
+        page.get_by_role("combobox", name="Stream").select_option("stderr")
+        expect(bar).to_have_count(1)
+        post(26, 40, ["100%|#####|"])
+        expect(rows).to_have_text(["begin", "other", "100%|#####|"])
+        expect(bar).to_have_count(0)
+
     def test_a_hit_far_behind_in_a_long_line_is_shown(self):
         trial, task = self.unmanaged("far behind")
         lines = ["y" * 200 + " needle one " + "y" * 5000, "z" * 2000 + " needle two " + "z" * 5000, "x" * 100000 + " needle three " + "x" * 100000, "needle four"]

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A crash campaign: searches run, reports and log lines come as fast as they can, and master, agent,
-supervisors and trials are killed with SIGKILL at any moment, alone and together.  Then everything
-that was acknowledged must be there, once, and nothing else may be left (check.py).
+supervisors and trials are killed with SIGKILL at any moment, alone and together.  Other faults
+(faults.py: floods, freezes, partitions, full disks, low limits, deleted files) come between the kills.
+Then everything that was acknowledged must be there, once, and nothing else may be left (check.py).
+A campaign with faults and without kills must not cost a single run.
 
-    campaign.py --det DET --trial PROGRAM [--seed N] [--kills N] [--dir DIR] [--keep]
+    campaign.py --det DET --trial PROGRAM [--seed N] [--kills N] [--faults N] [--dir DIR] [--keep]
 
 The seed decides what is killed when and how it is started again, and which searches run; it is
 printed.  The machine's own timing is not in it: a failure that a seed has shown once may take a few
@@ -19,9 +21,11 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 sys.dont_write_bytecode = True
 import check
+import faults
 from world import ROLES, World
 
 LONG_S = 15  # until an agent is silent, and its trials are given up
@@ -45,7 +49,8 @@ while [ $n -lt $STEPS ]; do
     n=$((n + 1))
     echo "line $DET_TRIAL_ID $DET_TRIAL_RUN_ID 0 $n"
     echo "w $n 0" >>"$diary"
-    report training $((DET_TRIAL_ID * 1000000 + n)) "$([ $((n % 2)) = 0 ] || echo $wait)"
+    report training $((DET_TRIAL_ID * 1000000 + n)) "$([ $((n % 8)) != 1 ] || echo $wait)"
+    sleep ${PAUSE_S:-0}
 done
 report validation $(det hparam lr) $wait
 echo e >>"$diary"
@@ -90,6 +95,8 @@ class Searches:
             config["environment"]["environment_variables"][2] = f"STEPS={max(2, steps // 20)}"
         if self.is_slow and count % 4 == 0:  # outlasts an agent that is given up
             config["environment"]["environment_variables"].append("PAUSE_MS=10" if steps > 2 else "PAUSE_MS=0")
+        if self.is_slow and count % 3 == 2 and steps > 2:
+            config["environment"]["environment_variables"].append("PAUSE_S=0.2")
         return config
 
     def submit(self, name, count, steps):
@@ -100,7 +107,7 @@ class Searches:
         for e in alive:
             if e["state"] in ("STATE_PAUSED", "PAUSED"):
                 self.order(e, "activate")
-        if alive and self.rng.random() < 0.05 and not self.is_over:
+        if alive and self.args.kills and self.rng.random() < 0.05 and not self.is_over:
             self.order(self.rng.choice(alive), "pause")
 
     def order(self, experiment, word):
@@ -133,14 +140,19 @@ class Campaign:
         self.rng = random.Random(args.seed)
         kind = self.rng.choice(["serve", "services", "agents"])
         wait = self.rng.choice([25, 25, 25, 1])
+        if args.faults and not args.kills:
+            wait = 25  # nobody is given up
         self.is_impatient = kind == "agents" and wait == 1
         self.pace = self.rng.choice([0.3, 1.0, 2.0])
         config = {"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": wait}]}
         self.world = World(args.det, args.dir, kind, config, port_from=self.rng.randrange(20000, 31000))
+        if args.faults and faults.has_namespaces() and kind != "serve":
+            faults.mount_disk(self.world.data)
         self.searches = Searches(self.world, args, random.Random(args.seed))
         self.searches.is_slow = self.is_impatient
         self.kills = []  # (role, what it worked on)
-        print(f"seed {args.seed}: {args.kills} kills, {kind}, agent_reconnect_wait {wait} s, in {args.dir}", flush=True)
+        self.faults = faults.Faults(self, random.Random(f"faults {args.seed}"))  # the plan of the kills stays as it was
+        print(f"seed {args.seed}: {args.kills} kills, {args.faults} faults, {kind}, agent_reconnect_wait {wait} s, in {args.dir}", flush=True)
 
     def say(self, text):
         if self.args.verbose:
@@ -191,15 +203,16 @@ class Campaign:
                 time.sleep(after)
                 return self.kill(new[0])
 
-    def cut_off(self, name):
+    def cut_off(self, name, trains):
         """What a network that fails does: the agent is away and its tasks stand still until others
-        have been started in their place; then they go on, and must learn that nobody wants them."""
+        have been started in their place; then they go on, and must learn that nobody wants them.
+        `trains`: only their supervisors stand still, and the rings fill."""
         self.wait_until_up()
         self.world.wait_for(lambda: self.world.tasks_of(name), 5)
         for process in self.world.processes():
             if process.role == "agent" and self.world.agent_data(name) in process.args:
                 self.kill(process)
-        tasks = self.world.tasks_of(name)
+        tasks = [p for p in self.world.tasks_of(name) if p.role == "supervisor" or not trains]
         self.say(f"agent {name} is cut off, with {len(tasks)} processes of its tasks")
         for process in tasks:
             self.world.kill(process, signal.SIGSTOP)
@@ -207,11 +220,18 @@ class Campaign:
         for process in tasks:
             self.world.kill(process, signal.SIGCONT)
 
+    def fault(self):
+        """One of faults.py.  Without kills, it begins on a platform that is up, and ends before anybody is given up."""
+        if not self.args.kills:
+            self.wait_until_up()
+            self.world.wait_for(lambda: any(p.role == "trial" for p in self.world.processes()), 30)
+        self.faults.make_one()
+
     def round(self):
         plan = self.plan()
         time.sleep(plan["before"])
         if plan["is_long"] and self.is_impatient:
-            self.cut_off(self.world.agents[int(plan["which"][0] * 2)])
+            self.cut_off(self.world.agents[int(plan["which"][0] * 2)], plan["which"][1] < 0.5)
         if plan["ambush"] in ("supervisor", "trial"):
             self.ambush(plan["ambush"], plan["after"], self.pids())
         if plan["is_blackout"]:
@@ -248,9 +268,12 @@ class Campaign:
         self.wait_until_up()
         self.searches.thread.start()
         began = time.monotonic()
-        while len(self.kills) < self.args.kills:
-            self.round()
-            if time.monotonic() - began > self.args.patience + 10 * self.args.kills:
+        while len(self.kills) < self.args.kills or len(self.faults.made) < self.args.faults:
+            if len(self.faults.made) < self.args.faults:
+                self.fault()
+            if len(self.kills) < self.args.kills:
+                self.round()
+            if time.monotonic() - began > self.args.patience + 10 * (self.args.kills + self.args.faults):
                 raise TimeoutError("the kills do not get on")
         self.searches.is_over = True
         self.wait_until_up()
@@ -289,6 +312,7 @@ class Campaign:
 
     def judge(self):
         judge = check.Judge(self.world, self.kills, self.searches.acknowledged)
+        judge.may_lose_runs = bool(self.args.kills)
         judge.problems += self.searches.trouble
         if not self.wait_for_end():
             judge.say_who_is_stuck()
@@ -313,6 +337,7 @@ def parse():
     parser.add_argument("--trial", default=os.environ.get("CAMPAIGN_TRIAL"))
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 1000000))
     parser.add_argument("--kills", type=int, default=25)
+    parser.add_argument("--faults", type=int, default=0, help="faults that kill nobody (default: none)")
     parser.add_argument("--steps", type=int, default=2000, help="of a long trial (default: 2000)")
     parser.add_argument("--patience", type=int, default=240, help="seconds for the searches to end (default: 240)")
     parser.add_argument("--dir", help="where to put everything (default: a temporary directory)")
@@ -322,13 +347,15 @@ def parse():
     args = parser.parse_args()
     args.det = os.path.abspath(args.det)
     args.trial = os.path.abspath(args.trial or os.path.dirname(args.det) + "/tests/campaign/campaign_trial")
-    args.dir = os.path.abspath(args.dir or tempfile.mkdtemp(prefix="det-campaign."))
     return args
 
 
 def main():
     args = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    if args.faults:
+        faults.enter_namespaces()
+    args.dir = os.path.abspath(args.dir or tempfile.mkdtemp(prefix="det-campaign."))
     campaign = Campaign(args)
     problems = ["it was broken off"]
     try:
@@ -337,10 +364,14 @@ def main():
         problems = check.unnoticed(judge.problems) if args.tamper else judge.problems
         count = {role: sum(k[0] == role for k in campaign.kills) for role in ROLES}
         print(f"kills in {seconds:.0f} s: " + ", ".join(f"{n} {role}" for role, n in count.items()))
+        if args.faults:
+            print(f"faults: {campaign.faults.summary()}")
         print("runs ended because: " + ", ".join(f"{why} ({n})" for why, n in judge.ends))
         print(f"acknowledged: {judge.summary()}")
     except TimeoutError as e:
         problems = [str(e)]
+        if args.verbose:
+            traceback.print_exc()
     finally:
         for problem in problems[:40]:
             print("PROBLEM", problem)
@@ -348,6 +379,8 @@ def main():
         for process in left:
             campaign.world.kill(process)
         if problems:
+            if os.path.ismount(campaign.world.data):  # the mount ends with us
+                shutil.copytree(campaign.world.data, args.dir + "/data-kept", dirs_exist_ok=True)
             print(f"{len(problems)} problems with --seed {args.seed}; see {args.dir}")
         elif not args.keep:
             shutil.rmtree(args.dir, ignore_errors=True)

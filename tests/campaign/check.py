@@ -3,7 +3,8 @@
 own answers.
 
 Metrics.  A trial's final series has every step once, from the last run that reported it.  What an
-earlier run reported and a later one did again is marked as rolled back, never deleted.
+earlier run reported and a later one did again is marked as rolled back, never deleted.  So is what a
+run delivered after it was given up: nothing that was acknowledged is missing, of any run.
 Lines.  Of each run and stream: numbered from 1 on, in order, none twice; all that were written,
 or, where the run's supervisor was killed, at least those it had read.
 Checkpoints.  Each that was acknowledged is listed once and whole; a run begins at the latest.
@@ -91,6 +92,7 @@ class Diary:
 class Judge:
     def __init__(self, world, kills, acknowledged):
         self.world, self.acknowledged = world, acknowledged
+        self.may_lose_runs = True  # processes were killed
         self.problems = []
         self.totals = Counter()
         self.ends = []  # (why runs ended, how many)
@@ -154,8 +156,11 @@ class Judge:
         restarts, kills = trial.get("restarts") or 0, self.kills[str(trial["id"])] + self.kills[trial["taskId"]]
         if restarts > kills:
             self.bad(f"{name} was charged {restarts} restarts for {kills} kills")
+        preempted = sum(d.is_preempted for d in runs.values())
+        if not self.may_lose_runs and len(runs) > 1 + preempted:
+            self.bad(f"{name} has {len(runs)} runs, of which {preempted} were preempted; no fault may cost a run")
         self.totals["runs"] += len(runs)
-        self.totals["preempted"] += sum(d.is_preempted for d in runs.values())
+        self.totals["preempted"] += preempted
         self.totals["refused"] += sum(len(d.refusals) for d in runs.values())
         self.look_at_metrics(trial["id"], name, runs)
         self.look_at_checkpoints(name, runs, checkpoints)
@@ -164,13 +169,16 @@ class Judge:
     # ---- metrics
 
     def rows(self, trial, group):
-        reply = self.world.call("GET", f"/api/v1/trials/metrics/trial_metrics?trialIds={trial}&group={group}")
+        """Also those that are archived."""
+        reply = self.world.call("GET", f"/api/v1/trials/metrics/trial_metrics?trialIds={trial}&group={group}&withArchived=true")
         replies = reply if isinstance(reply, list) else [reply]
         return [row for part in replies for row in part["result"]["metrics"]] if reply else []
 
     def look_at_metrics(self, trial, name, runs):
         for group in ("training", "validation"):
-            rows = self.rows(trial, group)
+            everything = self.rows(trial, group)
+            self.look_at_archived(name, group, runs, everything)
+            rows = [row for row in everything if not row["archived"]]
             shown = Counter(row["totalBatches"] for row in rows)
             wanted = {}
             for run, diary in runs.items():
@@ -183,6 +191,14 @@ class Judge:
             self.bad(*[f"{name}: {group} at step {n} was never acknowledged in the end" for n in shown if n not in wanted])
             for row in rows:
                 self.look_at_row(name, group, trial, row, wanted)
+
+    def look_at_archived(self, name, group, runs, rows):
+        """Each run has all that was acknowledged to it, once, whether it counts or not."""
+        there = Counter((row["trialRunId"], row["totalBatches"]) for row in rows)
+        self.bad(*[f"{name}: {group} at step {n} of run {run} is there {c} times, some of them archived"
+                   for (run, n), c in there.items() if c > 1])
+        self.bad(*[f"{name}: {group} at step {n} of run {run} was acknowledged and is not even archived"
+                   for run, diary in runs.items() for g, n in diary.taken if g == group and (run, n) not in there])
 
     def look_at_row(self, name, group, trial, row, wanted):
         steps = row["totalBatches"]
@@ -258,6 +274,11 @@ class Judge:
                 self.bad(*[f"{directory}/{n} is still locked" for n in files if self.is_locked(f"{directory}/{n}")])
         self.look_at_database()
 
+    def count_late(self, db):
+        """Those of the undisturbed twins are in time."""
+        for table, what in (("metric_tail", "count(*)"), ("metric_blocks", "coalesce(sum(count), 0)")):
+            self.totals["late reports"] += db.execute(f"SELECT {what} FROM {table} WHERE run_id < 0").fetchone()[0]
+
     @staticmethod
     def is_locked(path):
         if not path.endswith("lock"):
@@ -280,6 +301,7 @@ class Judge:
                 if verdict != [("ok",)]:
                     self.bad(f"{name} is damaged: {verdict[:3]}")
                 self.look_at_runs(db)
+                self.count_late(db)
                 self.ends = db.execute("SELECT exit_reason, count(*) FROM allocations GROUP BY 1 ORDER BY 2 DESC").fetchall()
                 self.has_database = True
 
@@ -287,12 +309,13 @@ class Judge:
             self.bad("there is no database")
 
     def look_at_runs(self, db):
-        """Rolled-back rows too are kept: each run has all that it was told is stored."""
+        """Rolled-back rows too are kept: each run has all that it was told is stored, in time or late
+        (src/store/metric/metric.h)."""
         for trial, runs in self.diaries.items():
             for run, diary in runs.items():
                 for group in ("training", "validation"):
-                    of = (trial, run, group)
-                    where = "WHERE trial_id = ? AND run_id = ? AND group_id = (SELECT id FROM metric_groups WHERE name = ?)"
+                    of = (trial, run, -1 - run, group)
+                    where = "WHERE trial_id = ? AND run_id IN (?, ?) AND group_id = (SELECT id FROM metric_groups WHERE name = ?)"
                     tail = db.execute(f"SELECT count(*) FROM metric_tail {where}", of).fetchone()[0]
                     packed = db.execute(f"SELECT coalesce(sum(count), 0) FROM metric_blocks {where}", of).fetchone()[0]
                     taken, tried = (sum(g == group for g, _ in s) for s in (diary.taken, diary.tried))

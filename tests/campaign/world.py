@@ -18,6 +18,8 @@ import socket
 import subprocess
 import time
 
+import faults
+
 PATIENCE_S = 3  # of an operator
 LOCKED = 6  # exit code of who finds the data directory in use
 ROLES = ("master", "agent", "supervisor", "trial")
@@ -139,7 +141,7 @@ class World:
 
     def command(self, name):
         if name in self.agents:
-            return [self.det, "agent", "run", "--master", self.url, "--data-dir", self.agent_data(name), "--slots",
+            return [*faults.agent_prefix(self.agents.index(name)), self.det, "agent", "run", "--master", self.url, "--data-dir", self.agent_data(name), "--slots",
                     str(self.slots // len(self.agents)), "--token-file", self.data + "/agent.token", "--id", name]
         words = ["serve", "--slots", str(self.slots)] if self.kind == "serve" else ["master", "run"]
         return [self.det, *words, "--data-dir", self.data, "--port", str(self.port), "--config", self.config]

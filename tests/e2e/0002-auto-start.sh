@@ -38,7 +38,7 @@ says "(stop it with 'det stop')"
 says_not ':8080'
 ok 'what was asked for goes to standard output' grep -q 'cluster id' "$T/stdout"
 ok 'it runs on a free port where 8080 is taken' sh -c "! grep -q ':8080\"' '$DATA/master.json'"
-ok 'the next command uses it and says nothing' det e list
+ok 'the next command uses it and does not start another' det e list
 says_not 'Started'
 ok 'the files of the platform are for its owner only' \
     sh -c "ls -l '$DATA/secret.key' '$DATA/agent.token' | grep -vq '^-rw-------' && exit 1; exit 0"
@@ -47,11 +47,15 @@ echo 'echo "works with nothing set up"' | { echo '#!/bin/sh'; cat; } | folder no
 ok 'an experiment runs with nothing set up' det e create nothing/const.yaml nothing -f
 says 'works with nothing set up'
 
+BEFORE=$(url)
 ok 'det stop stops it' det stop
 says 'stopped'
 ok 'nothing of it is left' sh -c "! grep -q . '$DATA/master.json' 2>/dev/null"
 ok 'det stop with nothing running is no error' det stop
 says 'nothing is running in'
+ok 'the next one' det e list
+same '... has the same address where 8080 is taken' "$BEFORE" "$(url)"
+det stop >/dev/null
 
 # The run file names a stranger: somebody else now listens where the master was.
 if [ -e stranger/ready ]; then

@@ -47,6 +47,13 @@ says 'password'
 says '--initial-password'
 ok 'it listens there with an initial password' \
     det serve --background --port 0 --host 0.0.0.0 --data-dir "$T/open" --initial-password 'correct horse'
+says 'https://127.0.0.1:'
+if [ -n "$(hostname -I | tr -d ' ')" ]; then
+    says "other machines reach it at https://$(hostname -I | cut -d' ' -f1):$(url "$T/open" | sed 's/.*://')"
+    ok 'the log says so, too' grep -q 'serving https://127.0.0.1:[0-9]*, for other machines https://' "$T/open/master.log"
+else
+    skip 'the addresses for other machines' 'this one has no network'
+fi
 OPEN=$(url "$T/open")
 export DET_MASTER_CERT_FILE="$T/open/tls/master.crt"
 fails 3 'and then asks who is calling' det -m "$OPEN" e list </dev/null

@@ -22,6 +22,7 @@ ok 'it is the one that is found' sh -c "[ \$(command -v det) = '$INSTALLED' ]"
 ok 'its manual pages are there' sh -c "find '$T/root' -path '*/man1/det.1*' | grep -q ."
 ok 'also those of the library' sh -c "find '$T/root' -path '*/man3/det_report.3*' | grep -q ."
 ok 'and what pkg-config reads' sh -c "find '$T/root' -name det.pc | grep -q ."
+ok 'and the units for systemd' sh -c "grep -rl 'ExecStart=/.*/bin/det master run' '$T/root' | grep -q /lib/systemd/system/det-master.service"
 INCLUDE=$(find "$T/root" -type d -path '*/include/det')
 same 'and every header' "$(ls "$HERE/../../include/det")" "$(ls "$INCLUDE")"
 platform

@@ -51,6 +51,29 @@ ok 'which comes to its end' det e wait 1
 ok 'one that ends says nothing of the kind' tty -- det e create long/const.yaml long -f
 says_not 'keeps running'
 
+# Ctrl-C while the master creates an experiment.
+python3 "$HERE/slow_master.py" "$(url)" "$T/port" "$T/waits" "$T/go" &
+SLOW=$!
+soon 'a slow network' test -e "$T/port"
+fails 130 'Ctrl-C while an experiment is created tells its number' \
+    tty 'await='"$T/waits" 'send=\x03' 'expect=waiting for the master' "touch=$T/go" 'expect=det e delete' -- \
+    env DET_MASTER="http://127.0.0.1:$(cat "$T/port")" det e create long/const.yaml long --paused
+says "Created experiment 3"
+same 'it is there' PAUSED "$(state 3)"
+rm -f "$T/go" "$T/waits"
+fails 130 'a second Ctrl-C does not wait' \
+    tty 'await='"$T/waits" 'send=\x03' 'expect=waiting for the master' 'send=\x03' -- \
+    env DET_MASTER="http://127.0.0.1:$(cat "$T/port")" det e create long/const.yaml long --paused
+says_not 'Created experiment'
+rm -f "$T/go" "$T/waits"
+printf 'entrypoint: "true"\n' >job.yaml
+fails 130 'the same with a job' \
+    tty 'await='"$T/waits" 'send=\x03' 'expect=waiting for the master' "touch=$T/go" 'expect=det task kill' -- \
+    env DET_MASTER="http://127.0.0.1:$(cat "$T/port")" det job run job.yaml
+says 'Created job'
+kill $SLOW
+wait $SLOW 2>/dev/null
+
 # Escape sequences in names and output.
 ESCAPE=$(printf '\033')
 raw() { ! grep -qF "$ESCAPE" "$OUT"; }
@@ -63,11 +86,12 @@ for command in 'e list' 'e list --csv' 'e describe 1 --json' 'e config 1'; do
     raw
     result $? '... send them'
 done
-printf '#!/bin/sh\nprintf "a\\033[31mred\\033[0m \\033[2Jclear \\033]0;title\\007\\rback\\n"\n' | folder colours
+printf '#!/bin/sh\nprintf "a\\033[31mred\\033[0m \\033[2Jclear \\033]0;title\\007 back\\n"\n' | folder colours
 create colours >/dev/null
 det e wait "$ID" >/dev/null
-ok 'logs on a terminal' tty -- det t logs 3
+TRIAL=$(det e list-trials "$ID" --json | sed -n 's/^ *"id": *\([0-9]*\),*$/\1/p' | head -1)
+ok 'logs on a terminal' tty -- det t logs "$TRIAL"
 same 'keep their colours' 1 "$(grep -cF "a$ESCAPE[31mred$ESCAPE[0m" "$OUT")"
 says '\x1b[2Jclear \x1b]0;title\x07'
-det t logs 3 >"$T/raw"
+det t logs "$TRIAL" >"$T/raw"
 same 'in a file they are as they were' 1 "$(grep -cF "$ESCAPE[2Jclear" "$T/raw")"

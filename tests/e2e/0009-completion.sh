@@ -65,5 +65,36 @@ for shell in bash fish zsh; do
     offers enable
     ok "$shell completes shells" in_$shell 'det completion '
     offers zsh
+    ok "$shell completes levels" in_$shell 'det t logs 1 --level '
+    offers WARNING
+    offers_not --follow
+    ok "$shell completes states" in_$shell 'det e list --state '
+    offers PAUSED
+    ok "$shell completes files of options" in_$shell 'det e continue 1 --config-file '
+    offers conf.yaml
+    ok "$shell completes ids without a master" in_$shell 'det e kill '
+    offers_not 1
+done
+ok 'pressing Tab starts no master' test ! -e "$DATA/master.json"
+platform
+printf '#!/bin/sh\n' | folder one
+create one >/dev/null
+create one >/dev/null
+det e wait 2 >/dev/null
+AGENT=$(det agent list --csv | sed -n '2s/,.*//p')
+for shell in bash fish zsh; do
+    if ! command -v $shell >/dev/null || { [ $shell = zsh ] && ! command -v python3 >/dev/null; }; then
+        continue
+    fi
+    ok "$shell completes ids of experiments" in_$shell 'det e describe '
+    offers 2
+    ok "$shell completes ids of trials" in_$shell 'det t logs '
+    offers 1
+    ok "$shell completes agents" in_$shell 'det agent disable '
+    offers "$AGENT"
+    ok "$shell completes ids of options" in_$shell 'det c list --experiment '
+    offers 2
+    ok "$shell completes ids behind -m" in_$shell "det -m $(url) e kill "
+    offers 1
 done
 cd "$T" || exit 1

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 ninja
 BUILD=$(cd "$(dirname "$DET")" && pwd)
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'pip installs it' 'the Python package is not built'
     exit 0
 fi

@@ -92,12 +92,23 @@ refused 'a device' 'resources: {devices: [/dev/a:/dev/b]}'
 ok 'explain tells what a key means' det config explain searcher.name
 says 'search method'
 says 'not built yet: adaptive_asha'
+printf 'entrypoint: x\nsearcher: {name: single, metric: m, max_length: {epochs: -1}}\n' >length.yaml
+fails 2 'a length that is none is shown' det config check length.yaml
+says 'searcher.max_length: found {epochs: -1}; expected a length like {batches: N}'
 fails 4 'explain suggests for a key it does not know' det config explain searcher.nam
 says "did you mean 'searcher.name'?"
 fails 4 'also for the first word' det config explain sercher
 says "did you mean 'searcher'?"
 ok 'explain knows the other kinds of file' det config explain -k master port
+fails 4 'and points to them' det config explain port
+says "'det config explain -k master port' explains that of kind 'master'"
 ok 'defaults are YAML that holds the keys' det config defaults
 says 'max_restarts: 5'
 ok 'a master file is checked as such' sh -c 'echo "port: 1" >m.yaml; det config check -k master m.yaml'
 fails 2 'and refused with its own keys' det config check -k master good.yaml
+ok 'its keys tell which kind of file it is' det config check m.yaml
+says "of kind 'master'"
+ok 'also where only the inner keys tell' sh -c 'echo "security: {tls: {cert: c, key: k}}" >t.yaml; det config check t.yaml'
+says "of kind 'master'"
+ok 'also those of an agent' sh -c 'printf "master_host: m\nartificial_slots: 2\n" >a.yaml; det config check a.yaml'
+says "of kind 'agent'"

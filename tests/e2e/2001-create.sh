@@ -46,9 +46,27 @@ says 'Preparing files (mnist) to send to master...'
 ok 'the files come back' det e download-model-def 1 -o back
 ok 'as they were' cmp mnist/sub/deep/weights back/sub/deep/weights
 ok 'and no others' test ! -e back/secret.key
+ok 'a program of a folder that is not sent is named' det e create mnist/const.yaml --paused
+says "the entrypoint './model.sh' is in a folder, but no folder is sent"
 ok 'create without a folder sends none' sh -c 'printf "name: none\nentrypoint: echo alone\nsearcher: {name: single}\n" | det e create - -f'
 says 'alone'
+mkfifo pipe
+printf 'name: piped\nentrypoint: echo from a pipe\nsearcher: {name: single}\n' >pipe &
+ok 'a pipe takes the place of the file, as in create <(command)' det e create pipe -f
+says 'from a pipe'
 ln -s /etc/passwd mnist/outside
 ok 'a link that leads out is left out' det e create mnist/const.yaml mnist
 says "left out 'outside'"
-for id in 2 4; do det e wait $id >/dev/null 2>&1; done
+for id in 2 6; do det e wait $id >/dev/null 2>&1; done
+
+# A metric that is usually better when larger, without a word about it.
+folder goal <<'EOF'
+#!/bin/sh
+det report --steps 1 --validation val_accuracy=0.5
+EOF
+ok 'a metric whose goal is in doubt is accepted' create goal -f --config searcher.metric=val_accuracy
+DOUBT="larger values of 'val_accuracy' are usually better, but smaller ones count as better here: set searcher.smaller_is_better to false"
+same 'and pointed out at once and in the log' 2 "$(grep -cF "$DOUBT" "$OUT")"
+ok 'in the log it is a warning' sh -c "det e logs $ID | grep -q 'warning: larger values of'"
+ok 'one whose goal is named' create goal -f --config searcher.metric=val_accuracy --config searcher.smaller_is_better=true
+says_not 'larger values of'

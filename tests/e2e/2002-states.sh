@@ -96,7 +96,8 @@ create polite >/dev/null
 soon 'a last one runs' has 5 'run 1'
 fails 9 'wait gives up after --timeout' det e wait 5 --timeout 1
 fails 5 'what runs cannot be archived' det e archive 5
-says 'experiment 5: '
+says "and cannot be archived; stop it first with 'det e kill 5'"
+says 'experiment 5 is '
 fails 5 'nor deleted' det e delete 5 --yes
 says "and cannot be deleted; stop it first with 'det e kill 5'"
 ok 'one is killed and one was over in one command' det e kill 4,5
@@ -110,6 +111,8 @@ same 'but for the others' '2 3 4 5' "$(sed -n 's/^\([0-9]*\),.*/\1/p' "$OUT" | s
 ok 'unarchive shows it again' det e unarchive 1
 ok 'in the list' sh -c 'det e list --csv | grep -q ^1,'
 fails 2 'delete asks first, and cannot without a terminal' det e delete 1
+says "experiment 1 '"
+says "of determined ("
 says '--yes'
 ok 'delete --yes does not ask' det e delete 1 --yes
 says_line 'Deleting experiment 1'
@@ -118,3 +121,17 @@ fails 4 'its trials too' det t describe 1
 fails 4 'its logs too' det t logs 1
 fails 4 'an experiment that never was is not found' det e kill 99
 says "experiment '99' not found"
+UUID=11111111-2222-4333-8444-555555555555
+listed() { # COMMAND, and the command that lists what there is
+    fails 4 "det $1" sh -c "det $1"
+    says "hint: 'det $2' shows all"
+    ok 'which is a command' sh -c "det $(echo "$2" | sed "s/EXPERIMENT/2/; s/WORKSPACE/Uncategorized/") >/dev/null"
+}
+listed 'e describe 99' 'experiment list --all'
+listed 't describe 99' 'experiment list-trials EXPERIMENT'
+listed "checkpoint describe $UUID" 'checkpoint list --experiment EXPERIMENT'
+listed "task describe $UUID" 'task list --all'
+listed '-u admin agent disable nowhere' 'agent list'
+listed 'workspace describe nowhere' 'workspace list --all'
+listed 'user activate nobody-here' 'user list --all'
+listed 'user-group describe nobody-here' 'user-group list'

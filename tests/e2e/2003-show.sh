@@ -52,6 +52,7 @@ says "no metrics of group 'validatoin'; it has "
 ok 'a label is added' det e label add 1 blue
 fails 2 'a state that is none is refused with those that are' det e list -s foo
 says "--state is 'foo'; expected one of ACTIVE, PAUSED"
+says 'QUEUED, PULLING, STARTING, RUNNING'
 says_not 'STATE_FOO'
 ok 'a state may be written small' det e list -s completed
 ok 'or as lists show it' det e list -s running
@@ -74,3 +75,11 @@ fails 2 'a state that is none is refused' det e list -s BROKEN
 ok 'list filters by name' sh -c 'det e list -n better --csv | sed 1d | grep -c . | grep -qx 1'
 ok 'list stops at a limit' sh -c 'det e list --limit 1 --csv | sed 1d | cut -d, -f1 | grep -qx 2'
 ok 'what is printed into a closed pipe ends quietly' sh -c 'det e list --json | head -1'
+
+printf '#!/bin/sh\ntrue\n' | folder silent
+create silent -f >/dev/null 2>&1
+ok 'an experiment that ended without metrics' det e metrics "$ID"
+says_line 'no metrics were reported'
+create silent --paused >/dev/null 2>&1
+ok 'one that may still report some' sh -c "det e metrics $ID || det t metrics \$(det e list-trials $ID --csv | sed -n '2s/,.*//p')"
+says_line 'no metrics were reported yet'

@@ -16,6 +16,8 @@ says 'exited with code 4'
 says 'exceeded max restarts'
 ok 'the experiment says why' det e describe 1
 says_line '  failed       exited with code 4; more in: det trial logs 1'
+says_line 'last lines of trial 1:'
+says 'run 3 fails'
 ok 'so does the trial' det t describe 1
 says_line '  failed       exited with code 4; more in: det trial logs 1'
 same 'restarts are counted' 2 "$(det e list-trials 1 --csv | sed -n 2p | cut -d, -f5)"

@@ -81,5 +81,19 @@ ok 'the platform is stopped' det stop
 ok 'and started again' det e list
 until_true sh -c "det e logs $ID | grep -q 'saved at last'"
 ok 'the task had the time to save' sh -c "det e logs $ID | grep 'saved at last'"
+# A kill and a stop while a run begins: nothing is left when it says "stopped".
 ok 'it is killed in the end' det e kill "$ID"
-soon 'and is over' is_state CANCELED "$ID"
+ok 'and all is stopped' det stop
+says_line 'stopped'
+same 'no process is left' '' "$(ours)"
+
+# Supervisors outlive their agent; a stop ends them all the same.
+ok 'it starts again' det e list
+ok 'a task begins' create saver
+until_true sh -c "det e logs $ID | grep -q 'ready to save'"
+AGENT=$(jq .pid "$DATA/agent/agent.json")
+slay "$(jq .pid "$DATA/master.json")"
+slay "$AGENT"
+ok 'a stop after master and agent were killed' det stop
+says_line 'stopped'
+same 'leaves no process either' '' "$(ours)"

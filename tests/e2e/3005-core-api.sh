@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 jq
 BUILD=$(dirname "$DET")
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'the Core API works in tasks' 'the Python package is not built'
     exit 0
 fi
@@ -243,6 +243,6 @@ with det.core.init() as core_context:
     print("preempted", core_context.preempt.should_preempt())
 END_OF_SCRIPT
 ok 'a script runs without a platform' \
-    env PYTHONPATH="$BUILD/python" DET_OFFLINE_DIR="$T/offline" python3 offline.py
+    env PYTHONPATH="$BUILD/pylib" DET_OFFLINE_DIR="$T/offline" python3 offline.py
 says 'preempted False'
 same 'its checkpoint is there' 1 "$(find offline/checkpoints -name file | wc -l)"

@@ -14,6 +14,9 @@ says_line '[rank=0] 0 of 3, 0 of 3, 0 of 1'
 says_line '[rank=2] 2 of 3, 2 of 3, 0 of 1'
 says_line '[rank=1] to stderr'
 says_line '[rank=1] no end'
+ok 'progress bars of two ranks' det launch mpi -n 2 -- sh -c 'n=0; while [ $n -lt 50 ]; do printf "\r$n of 50"; n=$((n + 1)); done; printf "\r50 of 50\n"'
+same 'each state is that of a rank' '' "$(tr '\r' '\n' <"$OUT" | grep . | grep -v '^\[rank=[01]\] [0-9]* of 50$')"
+same 'and each bar ends as a line' 2 "$(sed 's/.*\r//' "$OUT" | grep -c '^\[rank=[01]\] 50 of 50$')"
 ok 'options behind -- are those of the command' det launch mpi -n 1 -- echo -n 5 --ranks
 says_line '[rank=0] 5 --ranks'
 processors=$(sed -n 's/^Cpus_allowed_list://p' /proc/self/status | xargs)

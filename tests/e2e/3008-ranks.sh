@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need mpirun python3 cc jq
 BUILD=$(dirname "$DET")
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'ranks work in tasks' 'the Python package is not built'
     exit 0
 fi

@@ -162,7 +162,7 @@ same 'all batches are there once' 200 "$(det e metrics "$MINE" --csv -g training
 
 ok 'a long run' env DET_OFFLINE_DIR="$T/long" python3 -B - <<END
 import sys
-sys.path.insert(0, "$BUILD/python")
+sys.path.insert(0, "$BUILD/pylib")
 from determined import core
 with core.init() as context:
     for step in range(1, 30001):
@@ -250,7 +250,7 @@ mkdir odd
 DET_OFFLINE_DIR=odd/length DET_EXPERIMENT_CONFIG='{"searcher": {"max_length": {"batchs": 4}}}' ./train >/dev/null 2>&1
 DET_OFFLINE_DIR=odd/space DET_HPARAMS='{"model": {"type": "resnet"}}' DET_OFFLINE_LOGS=0 python3 - <<END
 import sys
-sys.path.append("$BUILD/python")
+sys.path.append("$BUILD/pylib")
 import determined as det
 with det.core.init(checkpoint_storage="s3://bucket") as core_context:
     core_context.train.report_validation_metrics(7, {"loss": 0.5})

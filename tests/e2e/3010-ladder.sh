@@ -5,7 +5,7 @@
 need python3 jq cc
 BUILD=$(dirname "$DET")
 LADDER=$HERE/../../examples/core_api
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'the ladder of the Core API' 'the Python package is not built'
     exit 0
 fi
@@ -77,6 +77,6 @@ same '4: the sum of both processes' 'validation,x,300' "$(tail -1 4_distributed_
 
 cd ladder || exit 99
 for rung in 0_start 1_metrics 2_checkpoints 3_search 4_distributed; do
-    ok "$rung.py runs without a platform" env PYTHONPATH="$BUILD/python" DET_OFFLINE_DIR="$T/$rung.py" python3 "$rung.py"
+    ok "$rung.py runs without a platform" env PYTHONPATH="$BUILD/pylib" DET_OFFLINE_DIR="$T/$rung.py" python3 "$rung.py"
     says 'x is now 100'
 done

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 jq
 BUILD=$(dirname "$DET")
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'scripts of the Core API run' 'the Python package is not built'
     exit 0
 fi
@@ -28,7 +28,7 @@ END
 # alone NAME: without a master.
 alone() {
     mkdir -p "alone/$1"
-    ok "$1 runs alone" sh -c "cd alone/$1 && exec env PYTHONPATH='$BUILD/python' DET_OFFLINE_DIR='$T/offline/$1' python3 '$T/model/$1.py'"
+    ok "$1 runs alone" sh -c "cd alone/$1 && exec env PYTHONPATH='$BUILD/pylib' DET_OFFLINE_DIR='$T/offline/$1' python3 '$T/model/$1.py'"
 }
 
 count() { det t metrics "$TRIAL" --csv | grep -c "$1"; }

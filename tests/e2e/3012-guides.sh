@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 jq cc
 BUILD=$(dirname "$DET")
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'the guides run' 'the Python package is not built'
     exit 0
 fi
@@ -63,7 +63,7 @@ same 'the smallest one reported' 10 "$(det t metrics 3 --csv | grep -c ,validati
 # ---- without a platform
 
 cd first || exit 99
-ok 'the Python script alone' env PYTHONPATH="$BUILD/python" DET_OFFLINE_DIR=run1 python3 train.py
+ok 'the Python script alone' env PYTHONPATH="$BUILD/pylib" DET_OFFLINE_DIR=run1 python3 train.py
 ok 'leaves its reports' test -e run1/run.json
 cd ../c1 || exit 99
 ok 'the program alone compiles' cc -o train train.c -I"$HERE/../../include" -L"$BUILD" -Wl,-rpath,"$BUILD" -l:libdet.so -lm

@@ -73,7 +73,7 @@ fails 4 'and none of a trial that is not there' det trial profile 99
 
 # ---- Python
 
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'a Python program turns it on' 'the Python package is not built'
     exit 0
 fi

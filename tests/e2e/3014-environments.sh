@@ -135,7 +135,7 @@ says 'mine 3'
 sed -i 's|python: .*|python: python9.9|' lines/const.yaml
 fails 1 'one that is not there' create lines -f
 says "there is no Python interpreter 'python9.9'"
-says 'is not retried: it would fail again'
+says 'is not retried, because it would fail again'
 same 'is not tried again' 0 "$(det t describe "$(det e lt "$ID" --csv | sed -n '2s/,.*//p')" --json | jq '.[0].restarts')"
 # ---- what cannot be built
 
@@ -144,8 +144,12 @@ printf '%s\n' --no-index no-such-package-here==1 >bad/requirements.txt
 : >bad/train.py
 fails 1 'a package that does not exist' create bad -f
 says 'the environment of requirements.txt cannot be built: No matching distribution found'
-says 'is not retried: it would fail again'
+says 'is not retried, because it would fail again'
 says_not 'Traceback'
+printf '%s\n' '--index-url http://127.0.0.1:1/simple' no-such-package-here==1 >bad/requirements.txt
+fails 1 'no network' create bad -f --config 'environment.environment_variables=["PIP_RETRIES=1"]'
+says 'pip cannot reach the package index (it refuses the connection); connect this machine to a network'
+says_not 'cannot be built: No matching distribution'
 printf '%s\n' '-e .' >bad/requirements.txt
 fails 2 'an editable package is refused before anything is sent' create bad
 says "'-e .' in requirements.txt:1"

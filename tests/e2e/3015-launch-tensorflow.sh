@@ -68,11 +68,11 @@ says 'which of its 3 nodes'
 # ---- by their Python names
 
 BUILD=$(dirname "$DET")
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'launch layers have Python names' 'the Python package is not built'
     exit 0
 fi
-export PYTHONPATH="$BUILD/python"
+export PYTHONPATH="$BUILD/pylib"
 echo 'import os, sys; print(os.environ["DET_LAUNCH"], os.environ.get("DET_CPU_REPLICAS"), sys.argv)' >train.py
 ok 'a command behind the name' python3 -m determined.launch.tensorflow -- python3 train.py --my-arg1 --port 3
 says_line "tensorflow None ['train.py', '--my-arg1', '--port', '3']"
@@ -83,7 +83,7 @@ says_line "tensorflow_distributed 2 ['train.py']"
 ok 'help is that of the program' python3 -m determined.launch.tensorflow --help
 says 'det launch tensorflow'
 fails 2 'no command at all' python3 -m determined.launch.tensorflow
-fails 1 'what is not built yet says so' python3 -m determined.launch.horovod train.py
+fails 2 'what is not built yet says so' python3 -m determined.launch.horovod train.py
 says "determined: the launch layer 'horovod' is not built yet"
 if command -v mpirun >/dev/null; then
     ok 'mpi too' python3 -m determined.launch.mpi -n 2 train.py
@@ -118,9 +118,10 @@ same 'on the port of the allocation' "$(sed -n 's/.*chief=[^ ]* //p' "$OUT" | so
     "$(jq -r '.cluster.worker[0]' configs | sed 's/.*://' | sort -u)"
 same 'which no two on one machine share' 2 "$(jq -r '.cluster.worker[]' configs | sort -u | grep -c .)"
 says '[rank=1] || launch=tensorflow'
-fails 1 'tensorflow_distributed refuses it' create script -f \
+fails 2 'tensorflow_distributed is refused before it starts' create script -f \
     --config 'entrypoint=python3 -m determined.launch.tensorflow_distributed train.py'
-says 'this task has 2 nodes'
+says 'all slots must be on one agent'
+says 'resources.is_single_node'
 cat >script/model_def.py <<'END'
 import determined
 

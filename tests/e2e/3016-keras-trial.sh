@@ -218,7 +218,7 @@ entrypoint: model_def:Kinds
 max_restarts: 0
 END
 cp -r paused wrong
-sed -i 's/val_accuracy/f1/; s/batches: 100000/batches: 4/' wrong/const.yaml
+sed -i 's/val_accuracy/f1/; s/batches: 100000/batches: 4/; s/max_restarts: 0/max_restarts: 5/' wrong/const.yaml
 ok 'a metric that nobody reports' submit wrong
 WRONG=$ID
 cp -r paused raises
@@ -240,7 +240,7 @@ from determined.experimental import keras as native
 context = native.init(
     config={
         "name": "native",
-        "searcher": {"name": "grid", "metric": "val_loss", "max_length": {"epochs": 2}},
+        "searcher": {"name": "random", "max_trials": 1, "metric": "val_loss", "max_length": {"epochs": 2}},
         "hyperparameters": {"global_batch_size": det.Constant(8), "units": det.Integer(2, 4, count=1)},
         "max_restarts": 0,
     },
@@ -253,10 +253,10 @@ x = np.random.default_rng(0).random((64, 4)).astype("float32")
 model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(context.get_hparam("units")), keras.layers.Dense(1)])
 model = context.wrap_model(model)
 model.compile("sgd", "mse")
-context.fit(x, x.sum(1), validation_split=0.25)
+model.fit(x, x.sum(1), batch_size=context.get_per_slot_batch_size(), validation_split=0.25)
 END
 native() {
-    PYTHONPATH=$(dirname "$DET")/python python3 native/train.py "$@" >"$T/created" 2>&1
+    PYTHONPATH=$(dirname "$DET")/pylib python3 native/train.py "$@" >"$T/created" 2>&1
     code=$?
     cat "$T/created"
     ID=$(sed -n 's/^Created experiment //p' "$T/created")
@@ -265,6 +265,8 @@ native() {
 ok 'a script submits itself' native --flag
 NATIVE=$ID
 says_not 'in the trial'
+ok '... and a test of it' native --test
+TESTED=$ID
 
 # ---- what became of them
 
@@ -284,7 +286,11 @@ ok "... TensorBoard's callback has written where the platform looks" board /trai
 ok '... of validations, too' board /validation/
 ok 'the native experiment is' ends_well "$NATIVE"
 ok '... with the command line of the script' said "$NATIVE" "in the trial, with ['--flag']"
-ok '... validated' metrics "$NATIVE" validation val_loss
+same '... validated after each of two epochs' '6 12 ' "$(batches "$NATIVE" validation val_loss)"
+saved() { det e list-checkpoints "$1" --csv | grep COMPLETED; }
+ok '... saved' saved "$NATIVE"
+ok 'its test is' ends_well "$TESTED"
+same '... one batch' '1 ' "$(batches "$TESTED" validation val_loss)"
 
 ok 'one slot trains' ends_well "$ONE"
 if [ -n "$TWO" ]; then
@@ -317,6 +323,8 @@ ok '... is given up' det e kill "$PAUSED"
 det e wait "$WRONG" >/dev/null 2>&1
 same 'a metric that nobody reports fails the trial' ERROR "$(state "$WRONG")"
 ok '... and says which there are' said "$WRONG" "the searcher's metric 'f1' is not among the validation metrics: val_accuracy, val_loss"
+ok '... after one run' said "$WRONG" 'is not retried, because it would fail again: exited with code 1: determined.errors.SearcherMetricError'
+ok '... and so does the master' said "$WRONG" "has no 'f1'; it has val_accuracy, val_loss: name one of these in searcher.metric"
 det e wait "$RAISES" >/dev/null 2>&1
 same 'an exception of ones own does' ERROR "$(state "$RAISES")"
 ok '... with its line' said "$RAISES" 'raise KeyError("no such column")'

@@ -5,7 +5,7 @@
 need mpirun jq
 need_tensorflow
 BUILD=$(cd "$(dirname "$DET")" && pwd)
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'Keras is trained' 'the Python package is not built'
     exit 0
 fi
@@ -240,7 +240,7 @@ with det.keras.init() as train_context:
     model = train_context.load_model_from_checkpoint(sys.argv[1])
     print("it has", len(model.layers), "layers and", model.optimizer.name)
 END
-export PYTHONPATH="$BUILD/python"
+export PYTHONPATH="$BUILD/pylib"
 ok 'a whole model is loaded on a laptop, by its trial' python3 predict.py 2
 says 'it has 4 layers and adam'
 mkdir -p run/info

@@ -75,7 +75,7 @@ same '... with two trials' 2 "$(det e list-trials "$SEARCH" --json | jq length)"
 
 # ---- what a trained model sees
 
-ok 'a model is loaded without its code' env PYTHONPATH="$build/python" python3 keras_trainer/predict.py "$(trial_of "$TRAINER")"
+ok 'a model is loaded without its code' env PYTHONPATH="$build/pylib" python3 keras_trainer/predict.py "$(trial_of "$TRAINER")"
 says 'seen: '
 
 # ---- two slots

@@ -34,7 +34,7 @@ with det.core.init() as context:
         print("no report:", error)
 END
 cd infer || exit 99
-if [ -e "$(dirname "$DET")/python/determined/_det.abi3.so" ]; then
+if [ -e "$(dirname "$DET")/pylib/determined/_det.abi3.so" ]; then
     ok 'the job of the document runs, and is followed to its end' det job run -f batch_inference.yaml .
     says "data {'trial_id': 777, 'batch_size': 64} type GENERIC slots [0]"
     says "a trial's variables: []"

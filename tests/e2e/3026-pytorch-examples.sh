@@ -91,7 +91,7 @@ from train import OneVarPytorchTrial
 context = det.pytorch.init()
 try:
     context.training
-except RuntimeError as error:
+except AttributeError as error:
     print("no training:", error)
 context.load_checkpoint_trial(OneVarPytorchTrial, trial_id=context.config_data["trial_id"])
 END
@@ -137,7 +137,7 @@ same '... counted over both' 30 "$(values "$ID" count inference | awk '{ sum += 
 # ---- alone
 
 cd "$ROOT/examples/ones_pytorch" || exit 99
-export PYTHONPATH="$build/python" DET_OFFLINE_DIR="$T/alone" PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$build/pylib" DET_OFFLINE_DIR="$T/alone" PYTHONDONTWRITEBYTECODE=1
 ok 'the document trains alone' python3 train.py
 ok '... with what const.yaml says' sh -c 'det t describe 1 --local="$DET_OFFLINE_DIR" --json | jq -e ".[0].hparams.learning_rate == 0.1"'
 sed "s|/tmp/predictions.pt|$T/alone.pt|" batch_inference.yaml >"$T/job.yaml"

@@ -119,11 +119,11 @@ soon 'ranks do not outlive the one who launched them' is_alone
 # ---- by its Python name
 
 BUILD=$(dirname "$DET")
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ] || ! command -v python3 >/dev/null; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ] || ! command -v python3 >/dev/null; then
     skip 'it has a Python name' 'the Python package is not built'
     exit 0
 fi
-export PYTHONPATH="$BUILD/python"
+export PYTHONPATH="$BUILD/pylib"
 echo 'import os, sys; print(os.environ["DET_LAUNCH"], os.environ["RANK"], sys.argv)' >train.py
 torch() { python3 -m determined.launch.torch_distributed "$@"; }
 ok 'a command behind the name' torch --nproc_per_node 2 -- python3 train.py --my-arg1 --nnodes 3

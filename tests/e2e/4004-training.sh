@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 jq cc
 BUILD=$(dirname "$DET")
-if [ ! -e "$BUILD/python/determined/_det.abi3.so" ]; then
+if [ ! -e "$BUILD/pylib/determined/_det.abi3.so" ]; then
     skip 'bad input of training programs' 'the Python package is not built'
     exit 0
 fi

@@ -38,6 +38,8 @@ ok 'its log can be read' det t logs 2 -o odd.log
 ok 'the first line is there' grep -aq '|| begin' odd.log
 ok 'the last line is there' grep -aq '|| end' odd.log
 ok 'garbage has not swallowed what is around it' grep -aq 'after zero\|garbage' odd.log
+same 'a bar is one line' 1 "$(grep -ac 'progress' odd.log)"
+ok '... with its last state' grep -aq '|| progress 3%$' odd.log
 ok 'text that is not ASCII is kept' grep -aq 'äö text' odd.log
 same 'of a line of a million all is there' 1000000 "$(tr -cd x <odd.log | head -c 1000000 | wc -c)"
 ok 'what is printed is valid UTF-8' sh -c 'iconv -f UTF-8 -t UTF-8 odd.log >/dev/null'

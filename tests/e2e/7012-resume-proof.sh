@@ -64,18 +64,58 @@ while [ "$i" -lt 20 ]; do
 done
 END
 fails 1 'a program that looks at the clock is found out' det resume-proof clock/const.yaml clock --kills 3 --seed 5
-says 'Not proven: it does not resume exactly'
+says 'Not proven: the program is not deterministic, so its resume cannot be tested'
+says 'were not disturbed, and differ from batch 1 on (training nanoseconds)'
+says 'runs undisturbed again, to find the cause'
+says ', both undisturbed  DIFFERENT'
+says 'reproducibility: {deterministic: true} in the configuration'
+says "all seeds from the trial's seed"
 says "file 'when' differs from byte "
 says 'training nanoseconds at batch 1: '
 says '(20 of 20 reports)'
 says_not "file 'at' differs"
 says_not 'training loss at batch'
-ok 'what is meant to differ can be left out' proof clock/const.yaml clock --kills 3 --seed 5 \
-    --ignore-metric 'nano*' --ignore-file when
-same 'which is said' '[true,1,20]' "$(found '[.proven, .parts[0].leftOut, .parts[1].leftOut]')"
+
+fails 1 'with that key, the clock is still the clock' det resume-proof clock/const.yaml clock --kills 1 --seed 5 \
+    --config reproducibility.deterministic=true
+says "all seeds from the trial's seed"
+says_not 'reproducibility: {deterministic'
+
+fails 1 'programs are told the cause' proof clock/const.yaml clock --kills 1 --seed 5
+same 'which is the program' '["program",false,"when"]' \
+    "$(found '[.cause, .twin.same, .twin.parts[0].differences[0].file]')"
+
+# ---- one that is deterministic, but does not continue where it was
+
+folder amnesia <<'END'
+#!/bin/sh
+det checkpoint restore state || mkdir -p state
+rm -f state/*.det* state/metadata.json
+i=$(cat state/at 2>/dev/null || echo 0)
+runs=$([ "$i" = 0 ] && echo 1 || echo 2)
+while [ "$i" -lt 20 ]; do
+    i=$((i + 1))
+    sleep 0.03
+    det report --steps "$i" "loss=$i" "runs=$runs"
+    echo "$i" >state/at
+    [ $((i % 5)) != 0 ] || det checkpoint save state --steps "$i" >/dev/null
+done
+END
+fails 1 'a resume that loses something is found out' det resume-proof amnesia/const.yaml amnesia --kills 3 --seed 5
+says 'Not proven: it does not resume exactly'
+says 'ended with the same bits as experiment'
+says 'the cause is the resume'
+says 'training runs at batch '
+says_not 'not deterministic'
+fails 1 'programs are told that, too' proof amnesia/const.yaml amnesia --kills 3 --seed 5
+same 'it is the resume' '["resume",true]' "$(found '[.cause, .twin.same]')"
 
 # ---- what was lost and redone
 
+ok 'what is meant to differ can be left out' proof clock/const.yaml clock --kills 3 --seed 5 \
+    --ignore-metric 'nano*' --ignore-file when
+same 'which is said' '[true,1,20]' "$(found '[.proven, .parts[0].leftOut, .parts[1].leftOut]')"
+same 'a proof that succeeds needs no cause' '[null,null]' "$(found '[.cause, .twin]')"
 trial=$(det e list-trials "$(found '.experiments[1]')" --csv | sed -n '2s/,.*//p')
 losses() { det t metrics "$trial" --csv -n loss "$@" | grep ',training,loss,'; }
 same 'the curve is the surviving line' "$(seq 1 20 | tr '\n' ' ')" "$(losses | cut -d, -f3 | tr '\n' ' ')"

@@ -48,7 +48,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 # Runs a copy of the script as nobody: the tree may be in a directory that only its owner may enter.
 if [ -n "${ORDINARY_USER-}" ] && [ "$(id -u)" = 0 ]; then
     copy=$(mktemp -d)
-    cp "$DET" "$0" "$HERE/lib.sh" "$copy"
+    cp "$DET" "$HERE"/*.sh "$copy"
     chmod 755 "$copy" "$copy"/*
     (cd "$copy" && HOME=/nonexistent PATH=/usr/local/bin:/usr/bin:/bin DET=$copy/$(basename "$DET") \
         setpriv --reuid=65534 --regid=65534 --clear-groups sh "$copy/$(basename "$0")")

@@ -2,7 +2,8 @@
 """A command on a terminal of its own: on_terminal.py STEP... -- COMMAND...
 
 Steps: expect=TEXT waits until TEXT was printed (behind what the last one found);
-send=TEXT types it (\\r return, \\x03 Ctrl-C).  Prints what the command printed, then
+send=TEXT types it (\\r return, \\x03 Ctrl-C); touch=FILE makes a file; await=FILE
+waits for one.  Prints what the command printed, then
 "echo on" or "echo off" (what the terminal is left with), and exits as the command did.
 """
 import fcntl
@@ -43,6 +44,13 @@ def main():
         text = text.encode().decode("unicode_escape").encode()
         if verb == "send":
             os.write(ours, text)
+            continue
+        if verb == "touch":
+            open(text, "w").close()
+            continue
+        if verb == "await":
+            while not os.path.exists(text) and time.monotonic() < end:
+                listen(0.05)
             continue
         while text not in seen[mark:]:
             if time.monotonic() > end:

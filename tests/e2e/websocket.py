@@ -13,6 +13,7 @@ prints the status of a handshake that failed, and a line for each step.
 import base64
 import hashlib
 import os
+import select
 import socket
 import ssl
 import struct
@@ -22,6 +23,7 @@ import time
 import urllib.parse
 
 PATIENCE_S = 60
+PIECE = 65536
 MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -107,13 +109,59 @@ def run_main():
         threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
 
+class Line:
+    """Reads and writes a socket in one thread.  A TLS socket of Python breaks if one thread reads while another writes."""
+
+    def __init__(self, connection):
+        connection.setblocking(False)
+        self.connection, self.received, self.unsent = connection, bytearray(), bytearray()
+
+    def write(self, data):
+        self.unsent += data
+
+    def flush(self):
+        """read() sends: the other side may have to be read before it takes more."""
+
+    def read(self, count):
+        while len(self.received) < count and self.move():
+            pass
+        return self.take(count)
+
+    def readline(self):
+        while b"\n" not in self.received and self.move():
+            pass
+        return self.take(self.received.find(b"\n") + 1)
+
+    def take(self, count):
+        data = bytes(self.received[:count])
+        del self.received[:count]
+        return data
+
+    def move(self):
+        """Moves what can be moved, or waits until something can.  False: the other side has ended."""
+        sent = self.attempt(lambda: self.connection.send(self.unsent[:PIECE])) if self.unsent else None
+        del self.unsent[: sent or 0]
+        data = self.attempt(lambda: self.connection.recv(PIECE))
+        self.received += data or b""
+        if sent is None and data is None:
+            wants = select.select([self.connection], [self.connection] if self.unsent else [], [], PATIENCE_S)
+            assert any(wants), "nothing moves"
+        return data != b""
+
+    def attempt(self, action):
+        try:
+            return action()
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+
+
 def connect(url, authority, token):
     parts = urllib.parse.urlsplit(url)
     plain = socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE_S)
     if parts.scheme == "wss":
         context = ssl.create_default_context(cafile=authority)
         plain = context.wrap_socket(plain, server_hostname=parts.hostname)
-    file = plain.makefile("rwb")
+    file = Line(plain)
     key = base64.b64encode(os.urandom(16))
     file.write(
         b"GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -138,10 +186,8 @@ def connect(url, authority, token):
 def step(file, name, value):
     if name == "text" or name == "size":
         data = value.encode() if name == "text" else os.urandom(int(value))
-        sender = threading.Thread(target=write_message, args=(file, data, True))
-        sender.start()
+        write_message(file, data, is_masked=True)
         assert read_message(file) == data, "the echo differs"
-        sender.join()
     elif name == "wait":
         until = time.monotonic() + PATIENCE_S
         while not os.path.exists(value) and time.monotonic() < until:

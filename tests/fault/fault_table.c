@@ -11,7 +11,9 @@
 enum { EXPERIMENTS = 3, TRIES = 40, SECOND = 1000000 };
 
 static const char actions[] = "/api/v1/det/experiments/actions";
-static const char table[] = "/api/v1/det/experiments?sort=name&values=true";
+static const char table[] =
+    "/api/v1/det/experiments?sort=name&values=true&columns=name,"
+    "hp.lr&query=id%3E0%20or%20%22swept%22%20or%20owner:none";
 static const char config[] =
     "{\"config\":\"name: t\\nentrypoint: x\\nmax_restarts: 0\\n"
     "searcher: {name: single, metric: loss}\\n\",\"activate\":false}";

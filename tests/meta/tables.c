@@ -2,14 +2,18 @@
 /* tables.c - the tables of the program as JSON, one row a line, for tools/check-tables.
  *
  *   {"table": "route", "name": ..., "method": ..., "path": ..., "auth": ..., ...}
- *   {"table": "key", "kind": "experiment", "path": ..., "help": ...}
+ *   {"table": "key", "kind": "experiment", "path": ..., "help": ..., "is_refused": ...,
+ *    "has_no_effect": ..., "is_later": there is no choice yet, "is_map": ...}
  *   {"table": "reference", "kind": "experiment", "text": the generated page's table}
- *   {"table": "command", "words": "experiment label add", "summary": ...} */
+ *   {"table": "metric", "name": ..., "type": ..., "labels": [...], "help": ...}
+ *   {"table": "command", "words": "experiment label add", "summary": ...}
+ *   {"table": "check", "name": ..., "scope": "host", "help": ...} */
 #include <stdio.h>
 
 #include "base/compiler.h"
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
+#include "cli/doctor/checks.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/parse.h"
@@ -17,6 +21,7 @@
 #include "config/keys/key.h"
 #include "config/keys/key_tables.h"
 #include "data/json/json.h"
+#include "master/watch/metric_rows.h"
 #include "wire/route.h"
 
 static const char *const kind_names[] = {
@@ -62,6 +67,32 @@ static void write_routes(struct buf *out)
     }
 }
 
+/* Whether nothing can be chosen yet: the value has one word, or the key belongs to kinds
+ * that are not built. */
+static bool is_later(const struct key_table *table, const struct config_key *row)
+{
+    size_t built = 0;
+
+    for (size_t i = 0; row->words && row->words[i]; i++)
+        built += !key_has_word(row->later_words, row->words[i]);
+    if (row->words && built == 1)
+        return true;
+    for (size_t i = 0; row->kinds && i < table->count; i++) {
+        const struct config_key *map = &table->keys[i];
+        const struct config_key *teller;
+
+        if (!map->union_key || !key_name_below(row, map->path))
+            continue;
+        teller = key_child(table, map->path, map->union_key, NULL);
+        for (size_t j = 0; teller && teller->words && teller->words[j]; j++)
+            if (key_fits_kind(row, teller->words[j]) &&
+                !key_has_word(teller->later_words, teller->words[j]))
+                return false;
+        return true;
+    }
+    return false;
+}
+
 static void write_keys(enum config_kind kind, struct buf *out)
 {
     CLEANUP(buf_done) struct buf page = BUF_INIT;
@@ -74,7 +105,10 @@ static void write_keys(enum config_kind kind, struct buf *out)
         jw_str(&w, "kind", kind_names[kind]);
         jw_str(&w, "path", keys[i].path);
         jw_str(&w, "help", keys[i].help);
-        jw_bool(&w, "is_refused", keys[i].refuse != NULL);
+        jw_bool(&w, "is_refused", keys[i].refuse || keys[i].not_built);
+        jw_bool(&w, "has_no_effect", keys[i].no_effect != NULL);
+        jw_bool(&w, "is_later", is_later(&table, &keys[i]));
+        jw_bool(&w, "is_map", keys[i].types & KEY_MAP);
         end_row(&w);
     }
     config_reference_write(kind, &page);
@@ -100,6 +134,35 @@ static void write_commands(struct buf *out)
     }
 }
 
+static void write_checks(struct buf *out)
+{
+    for (size_t i = 0; i < doctor_check_count; i++) {
+        struct json_writer w = start_row(out, "check");
+
+        jw_str(&w, "name", doctor_checks[i].name);
+        jw_str(&w, "scope", doctor_scope_names[doctor_checks[i].scope]);
+        jw_str(&w, "help", doctor_checks[i].help);
+        end_row(&w);
+    }
+}
+
+static void write_metrics(struct buf *out)
+{
+    for (uint32_t i = 0; i < metric_row_count; i++) {
+        struct json_writer w = start_row(out, "metric");
+
+        jw_str(&w, "name", metric_rows[i].name);
+        jw_str(&w, "type", metric_type_names[metric_rows[i].type]);
+        jw_str(&w, "help", metric_rows[i].help);
+        jw_array(&w, "labels");
+        for (int j = 0; j < METRIC_LABELS; j++)
+            if (metric_rows[i].labels[j])
+                jw_str(&w, NULL, metric_rows[i].labels[j]);
+        jw_end_array(&w);
+        end_row(&w);
+    }
+}
+
 int main(void)
 {
     CLEANUP(buf_done) struct buf out = BUF_INIT;
@@ -108,6 +171,8 @@ int main(void)
     for (size_t kind = 0; kind < ARRAY_LEN(kind_names); kind++)
         write_keys((enum config_kind)kind, &out);
     write_commands(&out);
+    write_checks(&out);
+    write_metrics(&out);
     if (out.status)
         return 1;
     return fwrite(out.data, 1, out.len, stdout) == out.len ? 0 : 1;

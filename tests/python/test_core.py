@@ -53,9 +53,29 @@ class Metrics(Core):
             np.int64(1), {"f32": np.float32(0.5), "i": np.int8(3), "f64": np.float64(0.1)}
         )
         plain = _metrics.plain_metrics(
-            {"f": np.float32(0.5), "nan": np.float64("nan"), "a": np.ones((2, 2)), "b": np.bool_(1)}
+            {"f": np.float32(0.5), "nan": np.float64("nan"), "a": np.ones((1, 1)), "b": np.bool_(1)}
         )
-        self.assertEqual(plain, {"f": 0.5, "nan": "NaN", "a": [[1, 1], [1, 1]], "b": True})
+        self.assertEqual(plain, {"f": 0.5, "nan": "NaN", "a": 1.0, "b": True})
+
+    def test_each_number_of_an_array_is_a_metric(self):
+        try:
+            import numpy as np
+        except ImportError:
+            self.skipTest("numpy is not here")
+        train = self.open().train
+        train.report_validation_metrics(1, {"f1": np.array([0.25, math.nan], "float32"), "loss": 1.0})
+        train.report_training_metrics(2, {"loss": 1.0}, batch_metrics=[{"loss": np.arange(2)}])
+        found = [each in self.reported() for each in (b"f1.0", b"f1.1", b"loss.1", b"f1.2")]
+        self.assertEqual(found, [True, True, True, False])
+        plain = _metrics.plain_metrics({"m": np.arange(4).reshape(2, 2), "list": [1, 2], "dict": {"a": np.arange(2)}})
+        self.assertEqual(
+            plain, {"m.0.0": 0, "m.0.1": 1, "m.1.0": 2, "m.1.1": 3, "list": [1, 2], "dict": {"a": [0, 1]}}
+        )
+        kept = {"words": np.array(["a", "b"]), "yes": np.array([True, False]), "none": np.zeros(0)}
+        kept["many"] = np.zeros(1001)
+        self.assertEqual(list(_metrics.plain_metrics(kept)), list(kept))
+        with self.assertRaisesRegex(ValueError, "there are two metrics 'a.0': one is a number of the array 'a'"):
+            train.report_training_metrics(1, {"a": np.arange(2), "a.0": 1.0})
 
     def test_what_looks_like_a_tensor_is_taken(self):
         class Tensor:

@@ -19,6 +19,26 @@ class Guide(Offline):
     def test_every_script_of_the_profiling_page_runs(self):
         self.run_scripts("profiling.md", 1)
 
+    def test_the_files_of_a_pytorch_checkpoint_are_listed_once(self):
+        with open(os.path.join(GUIDE, "../../pylib/determined/pytorch/_state.py")) as file:
+            written = re.findall(r'^(?:STATE|OWN|LOOP|TRIAL_STATE|LOAD_DATA|CODE) = "([^"]+)"', file.read(), re.M)
+        with open(os.path.join(GUIDE, "pytorch.md")) as file:
+            listed = re.findall(r"^\| `([^`]+)` \|", file.read(), re.M)
+        self.assertEqual(len(written), 6)
+        for name in written:
+            self.assertEqual(listed.count(name if "." in name else name + "/"), 1, name)
+
+    def test_the_figures_of_the_comparison_are_those_that_were_measured(self):
+        with open(os.path.join(GUIDE, "comparison.md")) as file:
+            table = file.read().split("## What was measured")[1].split("\n## ")[0]
+        with open(os.path.join(GUIDE, "../PERFORMANCE.md")) as file:
+            latest, peers = file.read().split("## The latest run")[1].split("## Peers, as last measured")
+        rows = re.findall(r"^\| .* \| ([\d.,]+)[^|]* \| ([\d.,]+)[^|]* \|$", table, re.M)
+        self.assertEqual(len(rows), 9)
+        for ours, theirs in rows:
+            self.assertRegex(latest, rf"(?<![\d.,]){re.escape(ours)}(?![\d,])")
+            self.assertRegex(peers, rf"(?m)^\| `mlflow_\w+` \| {re.escape(theirs)} \|$")
+
     def run_scripts(self, page, least):
         with open(os.path.join(GUIDE, page)) as file:
             scripts = re.findall(r"```python\n(.*?)```", file.read(), re.S)

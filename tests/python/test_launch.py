@@ -2,6 +2,7 @@
 """Launching from Python, as far as one process can test it: command lines, detecting a launcher, errors of user
 code. With real processes: tests/e2e/3015-launch-tensorflow.sh, 3021-classes.sh."""
 import contextlib
+import functools
 import io
 import json
 import os
@@ -227,6 +228,13 @@ class Errors(unittest.TestCase):
 
     def test_a_sentence_of_ours_needs_no_frames(self):
         text = self.told(lambda: det.Epochs(0), is_by_user=False)
+        self.assertEqual(text, "ValueError: Epochs(0): expected 1 or more\n")
+
+    def test_nor_the_frame_with_which_keras_shortens_a_traceback(self):
+        names = {}
+        path = os.path.join("lib", "keras", "src", "utils", "traceback_utils.py")
+        exec(compile("def error_handler(function):\n    return function()\n", path, "exec"), names)
+        text = self.told(lambda: names["error_handler"](functools.partial(det.Epochs, 0)), is_by_user=False)
         self.assertEqual(text, "ValueError: Epochs(0): expected 1 or more\n")
 
     def test_a_mistake_of_ours_keeps_them(self):

@@ -53,7 +53,7 @@ class OtherPackage(Offline):
         self.write("site/determined/exec/__init__.py", "")
         self.write("site/determined/exec/harness.py", "print('harness of the other')\n")
         ours = os.path.dirname(os.path.dirname(det.__file__))
-        os.environ["PYTHONPATH"] = ours + "/../python" + os.pathsep + self.path("site")
+        os.environ["PYTHONPATH"] = ours + "/../pylib" + os.pathsep + self.path("site")
 
     def test_it_is_kept_in_a_task(self):
         os.environ["DET_ALLOCATION_ID"] = "1.x.1"

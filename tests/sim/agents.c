@@ -13,6 +13,11 @@
 
 #define NOBODYS UINT32_MAX /* a session: orders for a twin */
 
+static bool one_in(struct world *w, uint64_t count)
+{
+    return world_below(w, count) == 0;
+}
+
 static void say(struct world *w, struct sim_agent *agent, enum message_kind kind)
 {
     world_send(w, kind, 0, 0)->agent = (uint32_t)(agent - w->agent);
@@ -69,6 +74,7 @@ static void report_exit(struct world *w, struct sim_agent *agent, struct sim_tas
 
         report->number = task->exit;
         report->event.share_exited.code = task->code;
+        report->is_final = task->exit == EXIT_FAILED && task->code == 127;
     }
 }
 
@@ -156,6 +162,20 @@ static void work(struct world *w, struct sim_agent *agent, struct sim_task *task
         send_of(w, SAYS_PREEMPT_ME, agent, task, 3);
 }
 
+/* Some programs fail as soon as they start: always, for want of a command, or now and
+ * then; and a machine may have no process left for them.  True: it ended. */
+static bool fails_at_once(struct world *w, struct sim_agent *agent,
+                          struct sim_task *task)
+{
+    if (agent->lacks_until_us > w->now_us)
+        exit_task(w, agent, task, EXIT_LACKING, 1);
+    else if (!w->is_calm && task->trial % 7 == 3)
+        exit_task(w, agent, task, EXIT_FAILED, 1);
+    else if (world_mishap(w, 3))
+        exit_task(w, agent, task, EXIT_FAILED, one_in(w, 4) ? 127 : 1);
+    return task->has_exited;
+}
+
 static void step(struct world *w, struct sim_agent *agent, struct sim_task *task)
 {
     static const enum allocation_state phases[] = {
@@ -165,6 +185,8 @@ static void step(struct world *w, struct sim_agent *agent, struct sim_task *task
         return;
     if (!agent->is_up)
         say(w, agent, SAYS_TASK_HEARD);
+    if (!task->phase && fails_at_once(w, agent, task))
+        return;
     if (task->phase < ARRAY_LEN(phases)) {
         say_state(w, agent, task, phases[task->phase++]);
     } else if (task->is_finishing) {
@@ -266,7 +288,7 @@ static void start(struct world *w, struct sim_agent *agent,
     if (task && task->has_exited)
         report_exit(w, agent, task); /* it was started, and ended, before */
     if (!task)
-        next_step(w, agent, add_task(w, agent, message));
+        step_after(w, agent, add_task(w, agent, message), 0, one_in(w, 2) ? 1 : 10);
 }
 
 static void kill_task(struct world *w, struct sim_agent *agent,
@@ -490,6 +512,8 @@ bool agents_deliver(struct world *w, struct message *message)
             vanish(w, agent);
         if (world_mishap(w, 2))
             meet_twin(w, agent);
+        if (world_mishap(w, 5))
+            agent->lacks_until_us = w->now_us + (int64_t)world_below(w, 300) * SECOND;
         beat(w, agent);
     } else if (task && message->session == agent->boot) {
         step(w, agent, task);
@@ -521,6 +545,7 @@ void agents_calm(struct world *w)
 
         if (is_small)
             agent->slots = 8;
+        agent->lacks_until_us = 0;
         if (is_small || !agent->is_up)
             join(w, agent);
     }

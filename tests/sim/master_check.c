@@ -4,16 +4,22 @@
  *   experiments   each one whose creation was acknowledged
  *   checkpoints   each acknowledged one; those that are not deleted are exactly those
  *                 that the policy protects
- *   metrics       each acknowledged report, marked if a later run trained over it;
+ *   metrics       each acknowledged report, marked if a later run trained over it, or if its
+ *                 own was given up;
  *                 each (run, group, steps) once, with the value that was sent
  *   records       of rings: each acknowledged one, once
- *   lines         each acknowledged line, once; those of a process in order */
+ *   lines         each acknowledged line, once; those of a process in order
+ *   runs          in a gentle world, none was given up */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "data/time.h"
+#include "master/master_impl.h"
 #include "model/checkpoint_keep.h"
+#include "model/records.h"
+#include "store/store.h"
+#include "store/task/allocation.h"
 #include "tests/sim/master_world.h"
 #include "tests/support/checkpoint_top.h"
 
@@ -105,6 +111,19 @@ static bool is_as_judged(struct world *w, const struct left *left,
     return is_done;
 }
 
+/* The policy does not judge a checkpoint of a run that was given up: it stays. */
+static bool is_kept_apart(struct reader *r, const struct json *row)
+{
+    const char *state = json_str(json_get(row, "state"), "");
+
+    if (!json_bool(json_get(row, "archived"), false))
+        return false;
+    if (strcmp(state, "STATE_COMPLETED"))
+        world_fail(r->w, "checkpoint %s is archived, and is %s",
+                   json_str(json_get(row, "uuid"), ""), state);
+    return true;
+}
+
 /* A continued experiment was collected at each of its ends.  At the second end some
  * checkpoints were held although the policy would remove them, and validations of
  * removed ones still counted: the final state alone does not show which must
@@ -129,7 +148,7 @@ static bool is_collected(struct reader *r, const struct wish *wish)
     if (!first || !left || wish->is_continued)
         return !r->w->is_over;
     json_each(row, json_get(reply, "checkpoints"))
-        if (left->count < CHECKPOINTS_MOST)
+        if (left->count < CHECKPOINTS_MOST && !is_kept_apart(r, row))
             read_item(left, row);
     checkpoint_mark_top(&policy, left->item, left->count);
     for (size_t i = 0; i < left->count && is_all; i++) {
@@ -183,7 +202,7 @@ static bool is_trained_over(const struct world *w, const struct process *p,
         for (uint32_t k = 0; k < later->metrics; k++) {
             const struct metric *other = &later->metric[k];
 
-            if ((other->is_acked || !must_be_acked) &&
+            if (((other->is_acked && !other->is_late) || !must_be_acked) &&
                 (other->steps < m->steps || (other->steps == m->steps &&
                                              other->is_validation == m->is_validation)))
                 return true;
@@ -196,22 +215,8 @@ static bool is_trained_over(const struct world *w, const struct process *p,
 static bool is_saved(const struct process *p, int64_t steps)
 {
     for (uint32_t i = 0; i < p->saves; i++)
-        if (p->saved[i].is_acked && p->saved[i].steps >= steps)
+        if (p->saved[i].is_acked && !p->saved[i].is_late && p->saved[i].steps >= steps)
             return true;
-    return false;
-}
-
-/* A later run of the trial began before these steps: what had been saved of them was
- * collected when the trial ended, and then somebody continued it. */
-static bool is_begun_before(const struct world *w, const struct process *p,
-                            int64_t steps)
-{
-    for (uint32_t i = 0; i < w->processes; i++) {
-        const struct process *later = w->process[i];
-
-        if (later->trial == p->trial && later->run > p->run && later->began < steps)
-            return true;
-    }
     return false;
 }
 
@@ -226,7 +231,9 @@ static void check_line(struct reader *r, const struct json *row,
                    "trial %" PRId64 " run %" PRId64 " steps %" PRId64
                    " was trained over and still counts",
                    p->trial, p->run, m->steps);
-    if (is_archived && is_saved(p, m->steps) && !is_begun_before(r->w, p, m->steps) &&
+    /* Of a run that began farther back there need not be a process: somebody may have ended it
+     * while it was queued. */
+    if (is_archived && !m->is_late && is_saved(p, m->steps) && !process_may_forget(p) &&
         !is_trained_over(r->w, p, m, false))
         world_fail(r->w,
                    "trial %" PRId64 " run %" PRId64 " steps %" PRId64
@@ -370,6 +377,26 @@ static void check_trial(struct reader *r, int64_t trial)
     }
 }
 
+/* A slow master is no reason to take an agent that talks to it for lost. */
+static void check_runs(struct world *w, struct arena *mem)
+{
+    struct db *db;
+
+    if (store_reader_take(w->master->store, &db, NULL)) {
+        world_fail(w, "no reader");
+        return;
+    }
+    for (uint32_t i = 0; i < w->processes; i++) {
+        struct allocation row;
+
+        if (store_allocation_get(db, w->process[i]->allocation, mem, &row, NULL))
+            continue; /* deleted with its experiment */
+        if (row.exit_reason && strstr(row.exit_reason, "agent was lost"))
+            world_fail(w, "%s was given up although its agent lives", row.name);
+    }
+    store_reader_give(w->master->store, db);
+}
+
 void check_all(struct world *w, struct actor *actor, const char *token)
 {
     struct reader r = {w, actor, token};
@@ -378,4 +405,6 @@ void check_all(struct world *w, struct actor *actor, const char *token)
     for (uint32_t i = 0; i < w->processes && !w->is_over; i++)
         if (is_first_of_trial(w, i))
             check_trial(&r, w->process[i]->trial);
+    if (w->is_gentle)
+        check_runs(w, &actor->mem);
 }

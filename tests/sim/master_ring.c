@@ -5,7 +5,10 @@
  * A range whose answer was lost is sent again: longer, shorter or unchanged.  Some
  * ranges leave a gap, or start far before the master's position.  In the end each
  * acknowledged record must be there once.  Records of the group "ring" have no steps:
- * only their number tells them apart. */
+ * only their number tells them apart.
+ *
+ * What a process has put into its ring is accepted.  It is stored even if its run is given up
+ * meanwhile, unless its machine dies. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -122,6 +125,8 @@ void ring_heard(struct process *p, const struct call *call)
 {
     struct world *w = p->actor.world;
     int64_t stored = json_i64(json_get(call->json, "stored"), -1);
+    bool is_late = json_bool(json_get(call->json, "mustEnd"), false);
+    uint32_t from = p->rungs_acked;
 
     if (stored < p->rungs_acked || stored > p->rungs)
         world_fail(w, "%s: %" PRId64 " of %u records are stored, %u were before",
@@ -132,16 +137,23 @@ void ring_heard(struct process *p, const struct call *call)
         world_fail(w, "%s: %s", p->allocation, call->text);
     else
         p->rungs_acked = (uint32_t)stored;
-    for (uint32_t i = 0; i < p->rungs_acked; i++) {
+    for (uint32_t i = from; i < p->rungs_acked; i++) {
         const struct rung *rung = &p->rung[i];
 
         if (rung->at == RUNG_PLAIN)
             continue;
-        if (rung->kind == REPORT_METRICS)
+        if (rung->kind == REPORT_METRICS) {
             p->metric[rung->at].is_acked = true;
-        else
+            p->metric[rung->at].is_late = is_late;
+        } else {
             p->saved[rung->at].is_acked = true;
+            p->saved[rung->at].is_late = is_late;
+        }
     }
+    if (is_late)
+        world_trace(w, "%s was given up: %u of its records are stored", p->allocation,
+                    p->rungs_acked - from);
+    p->is_killed |= is_late;
     p->op = p->rungs_acked < p->rungs ? OP_BATCH : p->exit ? OP_EXIT : OP_NONE;
 }
 
@@ -165,6 +177,9 @@ void ring_check(struct world *w, const struct process *p, const struct json *row
             world_fail(w, "%s: record %" PRId64 " is there twice", p->allocation,
                        number);
     }
+    if (!p->is_gone && p->rungs_acked < p->rungs)
+        world_fail(w, "%s: of %u accepted records %u are stored", p->allocation,
+                   p->rungs, p->rungs_acked);
     for (uint32_t i = 0; i < p->rungs_acked; i++)
         if (p->rung[i].kind == REPORT_METRICS && p->rung[i].at == RUNG_PLAIN &&
             !times[i])

@@ -51,10 +51,12 @@ static bool read_options(int argc, char **argv, struct options *options)
     return true;
 }
 
-static bool run_seed(uint64_t seed, bool traces, uint64_t nth)
+static bool run_seed(uint64_t seed, bool traces, uint64_t nth, int64_t *lived_us)
 {
     struct world_result result = {0};
     bool is_fine = world_run(seed, traces, &result);
+
+    *lived_us += result.lived_us;
 
     printf("%s %" PRIu64 " - seed %" PRIu64 ": %" PRIu64 " calls, %" PRIu32 " lives\n",
            is_fine ? "ok" : "not ok", nth, seed, result.calls, result.lives);
@@ -81,6 +83,7 @@ static bool run_twice(uint64_t seed, uint64_t nth)
 int main(int argc, char **argv)
 {
     struct options options = {.first = 1, .seeds = SEEDS};
+    int64_t lived_us = 0;
     int status = 0;
 
     if (!read_options(argc, argv, &options)) {
@@ -91,9 +94,10 @@ int main(int argc, char **argv)
     log_setup(LOG_ERROR, options.traces ? 2 : -1);
     printf("1..%" PRIu64 "\n", options.seeds + (options.seeds > 1));
     for (uint64_t i = 0; i < options.seeds; i++)
-        if (!run_seed(options.first + i, options.traces, i + 1))
+        if (!run_seed(options.first + i, options.traces, i + 1, &lived_us))
             status = 1;
     if (options.seeds > 1 && !run_twice(options.first, options.seeds + 1))
         status = 1;
+    printf("# %.1f simulated hours\n", (double)lived_us / 3.6e9);
     return status;
 }

@@ -3,7 +3,8 @@
  *
  * An agent says hello with what it runs, then fetches commands.  A process (with its
  * supervisor) has one thing to tell at a time and tells it until it is heard; a machine
- * that dies takes its processes with it, without a word. */
+ * that dies takes its processes with it, without a word.  A machine that is cut off trains
+ * on; when it is back, its runs may have been given up, and deliver what they accepted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +89,8 @@ static int64_t acked_steps(const struct world *w, int64_t trial, int64_t before_
         const struct process *p = w->process[i];
 
         for (uint32_t k = 0; k < p->saves; k++)
-            if (p->trial == trial && p->run < before_run && p->saved[k].is_acked)
+            if (p->trial == trial && p->run < before_run && p->saved[k].is_acked &&
+                !p->saved[k].is_late)
                 steps = MAX(steps, p->saved[k].steps);
     }
     return steps;
@@ -113,18 +115,13 @@ static void check_resumes(struct process *p, const char *uuid)
                    p->allocation, uuid);
 }
 
-/* The policy of an ended experiment need not keep the latest checkpoint.  A continued
- * trial then starts from an older one. */
-static bool may_forget(const struct world *w, const struct process *p,
-                       const struct json *env)
+bool process_may_forget(const struct process *p)
 {
-    const char *text = json_str(json_get(env, "DET_EXPERIMENT_CONFIG"), "");
+    const struct world *w = p->actor.world;
 
-    if (!strstr(text, "\"save_trial_latest\":0"))
-        return false;
     for (uint32_t k = 0; k < w->wishes; k++)
         if (w->wish[k].id == p->experiment)
-            return w->wish[k].is_continued;
+            return w->wish[k].is_continued && p->keeps_no_latest;
     return false;
 }
 
@@ -145,17 +142,20 @@ static void start_process(struct agent_machine *agent, const struct json *comman
     p->allocation =
         arena_strdup(&w->mem, json_str(json_get(command, "allocation"), ""));
     p->rank = json_i64(json_get(command, "rank"), -1);
-    p->token = arena_strdup(&w->mem, json_str(json_path(command, "spec.supervisorToken"), ""));
+    p->token =
+        arena_strdup(&w->mem, json_str(json_path(command, "spec.supervisorToken"), ""));
     p->experiment = json_i64(json_get(env, "DET_EXPERIMENT_ID"), -1);
     p->trial = json_i64(json_get(env, "DET_TRIAL_ID"), -1);
     p->run = json_i64(json_get(env, "DET_TRIAL_RUN_ID"), -1);
     p->began = p->steps = json_i64(json_get(env, "DET_STEPS_COMPLETED"), -1);
     p->until = p->steps + 2 + (int64_t)roll(w, 12);
     p->op = OP_STATE;
+    p->keeps_no_latest = strstr(json_str(json_get(env, "DET_EXPERIMENT_CONFIG"), ""),
+                                "\"save_trial_latest\":0") != NULL;
     p->has_ring = one_in(w, 2);
-    world_trace(w, "%s starts %s/%" PRId64 " at %" PRId64, agent->actor.name,
-                p->allocation, p->rank, p->steps);
-    if (p->steps < acked_steps(w, p->trial, p->run) && !may_forget(w, p, env))
+    world_trace(w, "%s starts %s/%" PRId64 " of trial %" PRId64 " at %" PRId64,
+                agent->actor.name, p->allocation, p->rank, p->trial, p->steps);
+    if (p->steps < acked_steps(w, p->trial, p->run) && !process_may_forget(p))
         world_fail(w,
                    "%s starts at %" PRId64 " steps; its trial was told that %" PRId64
                    " are kept",
@@ -305,6 +305,21 @@ static void machine_dies(struct agent_machine *agent)
         w->clock.mono_us + (int64_t)roll(w, (one_in(w, 2) ? 60 : 5) * SECOND);
 }
 
+static bool is_cut_off(const struct agent_machine *agent)
+{
+    return agent->cut_until_us > agent->actor.world->clock.mono_us;
+}
+
+/* Sometimes for longer than the master waits. */
+static void machine_is_cut_off(struct agent_machine *agent)
+{
+    struct world *w = agent->actor.world;
+
+    world_trace(w, "%s is cut off", agent->actor.name);
+    agent->epoch = NULL; /* it says hello when it is back */
+    agent->cut_until_us = w->clock.mono_us + (int64_t)roll(w, 90 * (uint64_t)SECOND);
+}
+
 void agent_step(struct actor *actor)
 {
     struct agent_machine *agent = CONTAINER_OF(actor, struct agent_machine, actor);
@@ -315,8 +330,14 @@ void agent_step(struct actor *actor)
         actor_again(actor, agent->down_until_us - w->clock.mono_us);
         return;
     }
-    if (!w->is_calm && one_in(w, 60))
+    if (is_cut_off(agent)) {
+        actor_again(actor, agent->cut_until_us - w->clock.mono_us);
+        return;
+    }
+    if (!w->is_calm && !w->is_gentle && one_in(w, 60))
         machine_dies(agent);
+    else if (!w->is_calm && !w->is_gentle && one_in(w, 60))
+        machine_is_cut_off(agent);
     else if (!agent->epoch)
         say_hello(agent);
     else if (agent->is_cleaning) {
@@ -399,6 +420,25 @@ static void choose(struct process *p)
         wish_exit(p, "CLEAN");
     else if (p->has_ring && (p->op == OP_METRIC || p->op == OP_CHECKPOINT))
         ring_put_last(p);
+}
+
+/* A process that nobody hears reports into its ring. */
+static void train_on(struct process *p)
+{
+    struct world *w = p->actor.world;
+
+    if (!p->has_ring || p->rank || p->exit || p->is_preempted || p->is_killed ||
+        (p->op != OP_NONE && p->op != OP_BATCH) || one_in(w, 2))
+        return;
+    p->op = OP_NONE;
+    if (one_in(w, 3) && p->steps > 0)
+        next_checkpoint(p);
+    else
+        next_metric(p, one_in(w, 3) && !was_validated(p));
+    if (p->op != OP_NONE)
+        ring_put_last(p);
+    else if (p->rungs_acked < p->rungs)
+        p->op = OP_BATCH;
 }
 
 /* ---- processes: telling -------------------------------------------------------------
@@ -526,6 +566,19 @@ static void heard(struct process *p, const struct call *call)
                    p->allocation, p->rank, p->lines, p->lines_acked);
 }
 
+/* Its run was given up: it ends, but not before everything that it accepted is stored. */
+static void hear_refusal(struct process *p, const struct call *call)
+{
+    bool is_over = call->status == 401 || call->status == 400 || call->status == 404;
+
+    if (!is_over || p->op == OP_BATCH)
+        world_fail(p->actor.world, "%s: %d %s", call->path, call->status, call->text);
+    else if (p->op == OP_LOG || p->op == OP_EXIT)
+        p->is_gone = true;
+    else
+        wish_exit(p, "KILLED");
+}
+
 void process_step(struct actor *actor)
 {
     struct process *p = CONTAINER_OF(actor, struct process, actor);
@@ -537,6 +590,11 @@ void process_step(struct actor *actor)
         actor->is_over = true;
         return;
     }
+    if (is_cut_off(p->agent)) {
+        train_on(p);
+        actor_again(actor, (int64_t)roll(w, 5 * (uint64_t)SECOND));
+        return;
+    }
     if (p->is_killed && !p->exit)
         wish_exit(p, "KILLED");
     if (p->op == OP_NONE)
@@ -545,13 +603,8 @@ void process_step(struct actor *actor)
     if (actor_call(actor, &call) && !p->is_gone) {
         if (call.status == 200)
             heard(p, &call);
-        else if (p->op == OP_BATCH && call.status == 400 &&
-                 json_i64(json_path(call.json, "error.code"), 0) != 9)
-            world_fail(w, "%s: %s", call.path, call.text);
-        else if (call.status == 401 || call.status == 400 || call.status == 404)
-            p->is_gone = true; /* its allocation is over: nobody listens any more */
         else
-            world_fail(w, "%s: %d %s", call.path, call.status, call.text);
+            hear_refusal(p, &call);
     }
     actor_again(actor, (int64_t)roll(w, SECOND));
 }

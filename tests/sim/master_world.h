@@ -11,6 +11,9 @@
  *       ^                                                     |
  *       +-------------- the same files <----------------------+
  *
+ * In some lives lanes of the master are slow, each by itself: a server under load is unfair.
+ * A *gentle* world has no other fault: nobody may lose a run in it.
+ *
  * An actor's call pumps the executor: calls of other actors run within it, as deep as
  * there are actors.  When the power fails, every call under way breaks and the stack
  * unwinds to run_master(), which discards the master and builds another.
@@ -78,12 +81,15 @@ struct metric {
     int64_t steps;
     bool is_validation;
     bool is_acked;
+    bool
+        is_late; /* acknowledged when its run was given up, and stored then or before */
 };
 
 struct saved {
     char uuid[UUID_TEXT];
     int64_t steps;
     bool is_acked;
+    bool is_late;    /* as a metric */
     bool is_removed; /* an agent was told to, and did */
 };
 
@@ -112,8 +118,9 @@ struct process {
     bool has_ring;
     bool is_killed;
     bool is_preempted;
-    bool is_gone; /* its machine died, or nobody listens to it any more */
-    bool is_said; /* its exit was acknowledged */
+    bool is_gone;         /* its machine died, or nobody listens to it any more */
+    bool is_said;         /* its exit was acknowledged */
+    bool keeps_no_latest; /* the policy of its experiment */
     /* ledger */
     struct metric metric[REPORTS_MOST];
     uint32_t metrics;
@@ -142,6 +149,7 @@ struct agent_machine {
     int64_t after;
     int64_t boot;
     int64_t down_until_us; /* > 0: it is off */
+    int64_t cut_until_us;  /* > 0: nobody hears it and its processes, which go on */
     bool is_cleaning;      /* it was told that there is something to remove */
 };
 
@@ -174,7 +182,8 @@ struct world {
     bool wants_stop; /* properly */
     bool is_full;    /* the disk */
     bool is_calm;
-    bool is_last; /* all is over, and this is the life to look at it in */
+    bool is_gentle; /* no fault but slowness */
+    bool is_last;   /* all is over, and this is the life to look at it in */
     bool is_over;
     bool traces;
     uint32_t lives;
@@ -200,6 +209,7 @@ struct world_result {
     uint64_t hash;
     uint64_t calls;
     uint32_t lives;
+    int64_t lived_us; /* simulated */
 };
 /* One seed from its beginning to its end; true: all was well. */
 bool world_run(uint64_t seed, bool traces, struct world_result *ret_result);
@@ -238,6 +248,9 @@ bool actor_call(struct actor *actor, struct call *call);
 
 void agent_step(struct actor *actor);
 void process_step(struct actor *actor);
+/* Whether its trial may go back behind what it has saved.  The policy of an ended experiment
+ * need not keep the latest checkpoint; a continued trial then starts from an older one. */
+bool process_may_forget(const struct process *p);
 
 /* ---- master_ring.c: what a process reports through a ring */
 

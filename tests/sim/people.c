@@ -47,11 +47,13 @@ static int64_t write_config(struct world *w, char text[CONFIG_SIZE])
     static const int slots[] = {0, 1, 1, 2, 3, 4, 8, 16};
     static const int priorities[] = {1, 10, 42, 42, 42, 99};
     static const char *const pools[] = {"", "", "", "compute", "aux", "nowhere"};
+    static const char *const single_nodes[] = {"true",  "null",  "null",
+                                               "false", "false", "false"};
     char searcher[CONFIG_SIZE];
     int64_t restarts = (int64_t)world_below(w, 4);
     int slot_count = slots[world_below(w, ARRAY_LEN(slots))];
     int priority = priorities[world_below(w, ARRAY_LEN(priorities))];
-    const char *single_node = world_below(w, 6) ? "false" : "true";
+    const char *single_node = single_nodes[world_below(w, ARRAY_LEN(single_nodes))];
     const char *pool = pools[world_below(w, ARRAY_LEN(pools))];
 
     write_searcher(w, searcher);

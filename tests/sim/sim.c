@@ -61,6 +61,7 @@ int main(int argc, char **argv)
 {
     struct options options = {.first = 1, .seeds = SEEDS};
     uint64_t groups, events = 0, crashes = 0;
+    int64_t lived_us = 0;
     int status = 0;
 
     if (!read_options(argc, argv, &options))
@@ -82,6 +83,7 @@ int main(int argc, char **argv)
             is_fine = world_run(seed, options.traces, &result);
             events += result.events;
             crashes += result.crashes;
+            lived_us += result.lived_us;
             if (!is_fine)
                 printf("not ok %" PRIu64 " - seed %" PRIu64 ": %s\n# SEED=%" PRIu64
                        " shows it\n",
@@ -94,7 +96,8 @@ int main(int argc, char **argv)
             status = 1;
         fflush(stdout);
     }
-    printf("# %" PRIu64 " events, %" PRIu64 " restarts of the master\n", events,
-           crashes);
+    printf("# %" PRIu64 " events, %" PRIu64 " restarts of the master, %.0f simulated "
+           "hours\n",
+           events, crashes, (double)lived_us / 3.6e9);
     return status;
 }

@@ -100,7 +100,7 @@ void sim_store_init(struct sim_store *store)
         .agents = {agent_fields, sizeof(struct agent), {0}},
         .inputs = {search_input_fields, sizeof(struct search_input), {0}},
         .snapshots = {search_snapshot_fields, sizeof(struct search_snapshot), {0}},
-        .counters = {1, 1, 1, 1, 0, 1},
+        .counters = {1, 1, 1, 1, 0, 1, 1},
     };
 }
 
@@ -185,6 +185,14 @@ static bool is_revived(const struct sim_store *store, const struct trial *old)
     return is_continued && trial_is_terminal(old->state);
 }
 
+/* Whether its latest run ended by a failure of its program. */
+static bool has_failed(const struct sim_store *store, int64_t trial)
+{
+    const struct allocation *run = map_get(&store->run_of, trial);
+
+    return run && run->state == ALLOCATION_TERMINATED && run->exit == EXIT_FAILED;
+}
+
 static void put_trial(struct sim_store *store, const struct core_effect *effect)
 {
     const struct trial *row = &effect->trial;
@@ -205,6 +213,9 @@ static void put_trial(struct sim_store *store, const struct core_effect *effect)
     if (old && !lives_again && row->restarts != old->restarts &&
         row->restarts != old->restarts + 1)
         broken(store, "trial %" PRId64 " miscounts its restarts", row->id);
+    if (old && row->restarts > old->restarts && !has_failed(store, row->id))
+        broken(store, "trial %" PRId64 " pays a restart for a failure of others",
+               row->id);
     if (old && row->latest_steps < old->latest_steps)
         broken(store, "trial %" PRId64 " forgot a checkpoint", row->id);
     table_put(&store->trials, row->id, row);
@@ -235,6 +246,14 @@ static int64_t task_key(const struct allocation *row)
     return row->job_id ? -row->job_id : row->trial_id;
 }
 
+/* It failed or was lost within seconds: the next run waits. */
+static bool ended_too_soon(const struct allocation *row)
+{
+    return row->start_us && row->end_us - row->start_us < 10000000 &&
+           (row->exit == EXIT_FAILED || row->exit == EXIT_TRANSIENT ||
+            row->exit == EXIT_LACKING);
+}
+
 /* Only a task's latest run is kept: older ones are over, which is checked here. */
 static void put_allocation(struct sim_store *store, const struct allocation *row)
 {
@@ -248,6 +267,12 @@ static void put_allocation(struct sim_store *store, const struct allocation *row
         broken(store, "allocation %" PRId64 " changed after its end", row->id);
     if (old && old->state > row->state)
         broken(store, "allocation %" PRId64 " went back", row->id);
+    if (old && row->start_us && row->start_us < old->retry_us)
+        broken(store, "allocation %" PRId64 " did not wait before it tried again",
+               row->id);
+    if (!old && !row->retry_us && latest && latest->end_us == row->request_us &&
+        ended_too_soon(latest)) /* else a user activated it */
+        broken(store, "task %s tries again at once", row->task_id);
     if (!old && latest) {
         int64_t id = latest->id;
 

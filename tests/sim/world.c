@@ -151,6 +151,7 @@ static void report_event(const struct message *message, struct core_event *event
         event->share_exited.rank = message->rank;
         event->share_exited.exit = (enum exit_kind)message->number;
         event->share_exited.code = message->event.share_exited.code;
+        event->share_exited.is_final = message->is_final;
     }
 }
 
@@ -730,6 +731,7 @@ bool world_run(uint64_t seed, bool traces, struct world_result *ret_result)
 
     ret_result->events = w->events;
     ret_result->crashes = w->crashes;
+    ret_result->lived_us = w->now_us - start_us;
     memcpy(ret_result->why, w->why, sizeof(w->why));
     end(w);
     mem_free(w);

@@ -69,6 +69,7 @@ struct message {
     int64_t trial;
     int64_t run;
     int64_t number; /* a state, steps, an exit kind, percent */
+    bool is_final;  /* of an exit: a retry would fail, too */
     char text[TEXT_SIZE];
     char *long_text; /* owned: a configuration, or lines of tasks */
     struct core_event event;
@@ -101,10 +102,11 @@ struct sim_agent {
     uint32_t session;
     uint32_t known_session; /* the last one the master has for good */
     bool is_up;
-    bool is_taken;         /* a twin has its place in the heart */
-    int64_t heard_us;      /* when the heart heard of it last, or of a task of it */
-    int64_t last_order_us; /* orders arrive in order, */
-    int64_t last_join_us;  /* and so do requests to join */
+    bool is_taken;          /* a twin has its place in the heart */
+    int64_t heard_us;       /* when the heart heard of it last, or of a task of it */
+    int64_t last_order_us;  /* orders arrive in order, */
+    int64_t last_join_us;   /* and so do requests to join */
+    int64_t lacks_until_us; /* until then it starts no process */
     VEC(struct sim_task *) tasks; /* owned; exited ones are remembered */
 };
 
@@ -143,6 +145,7 @@ struct world {
 struct world_result {
     uint64_t events;
     uint64_t crashes;
+    int64_t lived_us; /* simulated */
     char why[WHY_SIZE];
 };
 

@@ -82,10 +82,10 @@ static void dump_experiment(struct buf *out, const struct live_experiment *it)
     dump_row(out, "experiment", experiment_fields, &it->row);
     buf_printf(out,
                "  trials=%zu slots=%" PRIu32 " restarts=%" PRIu32
-               " single_node=%d timeout=%" PRId64 " warm=%s broken=%d\n  search ",
+               " single_node=%d,%d timeout=%" PRId64 " warm=%s broken=%d\n  search ",
                it->trials.count, it->slots, it->max_restarts, it->is_single_node,
-               it->preemption_timeout_us, it->warm_start ? it->warm_start : "",
-               it->is_search_broken);
+               it->prefers_single_node, it->preemption_timeout_us,
+               it->warm_start ? it->warm_start : "", it->is_search_broken);
     /* A search that broke halfway through an input is over. */
     if (!it->is_search_broken)
         searcher_save(it->searcher, out);

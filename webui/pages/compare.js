@@ -9,7 +9,7 @@
 import {get, isAbort} from "../api.js";
 import {lineChart, lineColors, lineColour} from "../chart.js";
 import {debounce, fill, h, throttle} from "../dom.js";
-import {bytes, duration, number, plural, time, took, value} from "../format.js";
+import {bytes, duration, isOver, number, plural, time, took, value} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {seriesFeed} from "../series.js";
 import {badge, button, chip, empty, select, toast} from "../widgets.js";
@@ -154,7 +154,8 @@ function sideBySide(label, items, lines, {head}) {
         h("thead", h("tr", h("td"), items.map(head))), h("tbody", lines)));
 }
 
-export async function page({root, query, title, signal, live, onLeave}) {
+// `isPane`: only charts and hyperparameters, for a place beside a table (compare_pane.js).
+export async function page({root, query, title, signal, live, onLeave, keepQuery = setQuery, isPane = false}) {
     title("Compare");
     const isTrials = query.trials !== undefined && query.experiments === undefined;
     const kind = isTrials ? "trials" : "experiments";
@@ -192,7 +193,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
     const colourOf = (place) => place < 8 ? `var(--line-${place + 1})` : lineColour(place); // CSS variables follow the theme
     const swatch = (one) => h("span", {class: "swatch", style: {background: colourOf(places(one.id))}, "aria-hidden": "true"});
     const head = (one) => h("th", {scope: "col"}, h("div", {class: "bar"}, swatch(one), link(one.address, {class: "cell", title: one.label}, one.label),
-        items.length > 1 && h("button", {type: "button", class: "chip-x", "aria-label": `Remove ${one.short}`, onclick: () => show(ids.filter((id) => id !== one.id))}, "×")));
+        items.length > 1 && !isPane && h("button", {type: "button", class: "chip-x", "aria-label": `Remove ${one.short}`, onclick: () => show(ids.filter((id) => id !== one.id))}, "×")));
 
     // ---- charts
 
@@ -203,6 +204,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
     let drawn = [];
     let limit = CHARTS;
 
+    const nothing = () => items.every((one) => isOver((one.trial || one.experiment).state)) ? "No metrics were reported." : "No metrics yet.";
     const isNumber = (name) => items.some((one) => one.sums.has(name) && (one.sums.get(name).type || "number") === "number");
     function metricNames({isDrawn = false} = {}) {
         const searched = new Set(items.map((one) => one.experiment.searcherMetric));
@@ -232,13 +234,13 @@ export async function page({root, query, title, signal, live, onLeave}) {
         drawn = wanted.map((name) => old.get(name) || makeChart(name));
         for (const one of old.values()) if (!wanted.includes(one.name)) drop(one);
         drawn.forEach((one, i) => chartPlace.children[i] === one.node || chartPlace.insertBefore(one.node, chartPlace.children[i] || null));
-        fill(moreCharts, !names.length && h("p", {class: "dim"}, view.metrics ? "No metric name matches." : "No metrics reported yet."),
+        fill(moreCharts, !names.length && h("p", {class: "dim"}, view.metrics ? "No metric name matches." : nothing()),
             names.length > limit && button(`Show ${number(Math.min(CHARTS, names.length - limit))} more of ${number(names.length)}`, () => {
                 limit += CHARTS;
                 drawCharts();
             }));
     }
-    const keep = () => setQuery({x: view.x === "steps" ? "" : view.x, smooth: view.smooth || "", log: view.log ? 1 : "", all: view.all ? 1 : "", metrics: view.metrics});
+    const keep = () => keepQuery({x: view.x === "steps" ? "" : view.x, smooth: view.smooth || "", log: view.log ? 1 : "", all: view.all ? 1 : "", metrics: view.metrics});
     const reset = () => {
         keep();
         for (const one of drawn) one.chart.set(settings());
@@ -287,7 +289,7 @@ export async function page({root, query, title, signal, live, onLeave}) {
         replaceIfChanged(config, diffTable("Configuration", items, unionOf(configs).sort().map((name) => [name, (one) => configs[items.indexOf(one)].get(name)]), options));
         const names = metricNames().slice(0, 200);
         const last = (one, name) => one.sums.get(name)?.last;
-        replaceIfChanged(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, "No metrics reported yet."));
+        replaceIfChanged(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, nothing()));
     }
     const draw = () => {
         drawCharts();
@@ -295,11 +297,13 @@ export async function page({root, query, title, signal, live, onLeave}) {
     };
 
     const missing = ids.filter((id) => !items.some((one) => one.id === id));
-    fill(root, h("div", {class: "head"}, h("h1", `Compare ${plural(items.length, isTrials ? "trial" : "experiment")}`), add()),
+    const charts = h("section", {class: "compare-charts"}, chartBar, chartPlace, moreCharts);
+    const hparamsPart = h("section", h("div", {class: "bar"}, h("h2", "Hyperparameters"), !isTrials && h("span", {class: "dim"}, "of the best trial of each experiment"), h("span", {class: "grow"}), onlyDifferent), hparams);
+    if (isPane) fill(root, missing.length > 0 && h("p", {class: "error", role: "alert"}, `Not found: ${missing.join(", ")}.`), charts, hparamsPart);
+    else fill(root, h("div", {class: "head"}, h("h1", `Compare ${plural(items.length, isTrials ? "trial" : "experiment")}`), add()),
         asked.length > MOST && h("p", {class: "error", role: "alert"}, `Only the first ${MOST} are shown.`),
         missing.length > 0 && h("p", {class: "error", role: "alert"}, `Not found: ${missing.join(", ")}.`),
-        facts, h("section", {class: "compare-charts"}, chartBar, chartPlace, moreCharts),
-        h("section", h("div", {class: "bar"}, h("h2", "Hyperparameters"), !isTrials && h("span", {class: "dim"}, "of the best trial of each experiment"), h("span", {class: "grow"}), onlyDifferent), hparams),
+        facts, charts, hparamsPart,
         h("section", h("h2", "Configuration"), config),
         h("section", h("h2", "Last values"), metrics));
     draw();

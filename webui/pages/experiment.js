@@ -8,8 +8,8 @@
 
 import {del, get, isAbort, patch, post, prefetch, put} from "../api.js";
 import {cancelDebounced, fill, h, throttle} from "../dom.js";
-import {ago, bytes, duration, isOver, longTitle, number, plural, slotsOf, stateName, time} from "../format.js";
-import {BASE, go, isId, link} from "../router.js";
+import {ago, bytes, duration, isOver, longTitle, noBest, number, plural, slotsOf, stateName, time} from "../format.js";
+import {BASE, go, isId, link, readQuery} from "../router.js";
 import {rightsOnExperiment} from "../rights.js";
 import {mayChange} from "../session.js";
 import {crumbs} from "../spaces.js";
@@ -206,6 +206,7 @@ function actionBar(id, state, reload) {
 
 // What a queued experiment waits for in its pool.
 function waitsFor({jobSummary, pool, config}) {
+    if (jobSummary.waitReason) return `runs again at ${new Date(jobSummary.retryTime).toLocaleTimeString()}: ${jobSummary.waitReason}`;
     const wanted = config?.resources?.slots_per_trial ?? 1;
     const {usable} = slotsOf([pool]);
     if (wanted ? usable < wanted : !pool.numAgents) return wanted ? `waiting for ${plural(wanted, "slot")}; the pool has ${usable ? number(usable) : "none"}` : "waiting for an agent";
@@ -213,7 +214,7 @@ function waitsFor({jobSummary, pool, config}) {
 }
 
 function header(id, state, reload) {
-    const place = {crumbs: h("div"), badge: h("span"), archived: h("span"), progress: h("span"), line: h("p", {class: "dim facts-line"}), searcher: h("p", {class: "searcher"}), best: h("p", {class: "best"})};
+    const place = {crumbs: h("div"), badge: h("span"), archived: h("span"), progress: h("span"), line: h("p", {class: "dim facts-line"}), searcher: h("p", {class: "searcher"}), doubt: h("p", {class: "banner", role: "note", hidden: true}), best: h("p", {class: "best"})};
     const mayEdit = () => rightsOnExperiment(state.experiment).edit;
     const name = editable({label: "name", tag: "h1", mayEdit, save: async (text) => {
         await patch(`/api/v1/experiments/${id}`, {name: text});
@@ -227,7 +228,7 @@ function header(id, state, reload) {
     const bar = actionBar(id, state, reload);
     const node = h("header", {class: "experiment-head"}, place.crumbs,
         h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),
-        place.line, place.searcher, place.best, h("div", {class: "bar"}, place.progress, labels.node));
+        place.line, place.searcher, place.doubt, place.best, h("div", {class: "bar"}, place.progress, labels.node));
 
     function tick() {
         const {experiment} = state;
@@ -249,10 +250,12 @@ function header(id, state, reload) {
         description.update(experiment.description);
         labels.update(experiment.labels || []);
         fill(place.searcher, searcherSentence(config?.searcher, config?.searcher?.smaller_is_better ?? true));
-        const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric, experiment.searcherMetric, isOver(experiment.state)].join();
+        place.doubt.hidden = !state.metricDoubt;
+        if (state.metricDoubt) fill(place.doubt, icon("warn"), ` ${state.metricDoubt[0].toUpperCase()}${state.metricDoubt.slice(1)}.`);
+        const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric, experiment.searcherMetric, isOver(experiment.state), state.metricIsMissing].join();
         const isUnnamed = experiment.bestTrialId && !experiment.searcherMetric; // without a metric there is no best trial
         if (place.best.dataset.shown !== best) fill(place.best, isUnnamed ? null : experiment.bestTrialId ? [icon("star"), isOver(experiment.state) ? " Best: " : " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
-            h("b", `${experiment.searcherMetric} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, isOver(experiment.state) ? "No validation was reported." : "No validation yet."));
+            h("b", `${experiment.searcherMetric} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, noBest(state)));
         place.best.dataset.shown = best;
         place.progress.hidden = (experiment.progress ?? null) === null;
         fill(place.progress, progressBar(experiment.progress, "Progress of the experiment"));
@@ -288,7 +291,7 @@ export async function page(ctx) {
     const {params, root, signal, title} = ctx;
     const id = Number(params.id);
     if (!isId(params.id)) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
-    const state = {experiment: null, config: null, jobSummary: null, pool: null, table: null}; // pool: only while it is queued
+    const state = {experiment: null, config: null, jobSummary: null, metricDoubt: null, metricIsMissing: false, pool: null, table: null}; // pool: only while it is queued
     let isGone = false;
     let view = null;
     let tab = params.tab || "overview";
@@ -324,14 +327,21 @@ export async function page(ctx) {
         state.experiment = reply.experiment;
         state.config = reply.config;
         state.jobSummary = reply.jobSummary;
+        state.metricDoubt = reply.metricDoubt;
+        state.metricIsMissing = reply.metricIsMissing; // from the validations
         state.pool = reply.jobSummary?.state === "STATE_QUEUED" ? await readPool(state.experiment.resourcePool) : null;
     }
-    const tableQuestion = () => [`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true}, {signal}];
+    const tableQuestion = (query = tools.trialQuery) => [`/api/v1/det/experiments/${id}/trials-table`, {metric: tools.metric, withoutImportance: tab === "search" ? undefined : true,
+        ...(tab === "trials" ? {withMetrics: true, query} : {})}, {signal}];
     let asked = 0;
     let answered = 0;
     async function readTable() {
         const mine = ++asked;
-        const table = await get(...tableQuestion());
+        const table = await get(...tableQuestion()).catch(async (error) => {
+            // a mistake in the query is shown beside it, above all trials
+            if (error.status !== 400 || tab !== "trials" || !tools.trialQuery) throw error;
+            return {...await get(...tableQuestion("")), problem: error};
+        });
         if (mine < answered) return; // a later call was faster
         answered = mine;
         state.table = table;
@@ -349,7 +359,7 @@ export async function page(ctx) {
         await readTable();
         if (!isGone && NEEDS_TABLE.has(tab)) view?.update?.(state.table);
     }), TABLE_EVERY_MS);
-    const tools = {id, state, reload, reloadTable, signal, metric: undefined, config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, unlessDeleted};
+    const tools = {id, state, reload, reloadTable, signal, metric: undefined, trialQuery: readQuery().query || "", config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, unlessDeleted};
 
     if (NEEDS_TABLE.has(tab)) prefetch(...tableQuestion());
     if (tab === "overview" || tab === "metrics") prefetch(namesAddress(id), null, {signal});
@@ -390,6 +400,7 @@ export async function page(ctx) {
         view?.destroy?.();
         view = null;
         tools.metric = undefined;
+        if (isMove) tools.trialQuery = "";
         const place = h("div", {class: `tab-${name}`});
         title(`${TABS.find(([one]) => one === name)[1]} · ${state.experiment.name}`);
         drawTabs();
@@ -424,7 +435,8 @@ export async function page(ctx) {
         if (isGone) return;
         if (changes.reset && !view) await open(tab, false);
         const isQueueChanged = state.pool && (changes.agents || changes.queue); // affects what it waits for
-        if (changes.reset || changes.experiments || changes.trials || changes.checkpoints || isQueueChanged) await reload();
+        const isJudging = changes.metrics && !state.experiment.bestTrialId && !state.metricIsMissing; // the first validation may lack the metric
+        if (changes.reset || changes.experiments || changes.trials || changes.checkpoints || isQueueChanged || isJudging) await reload();
         if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
         if (changes.reset || changes.metrics) view?.updateMetrics?.();
         if (changes.reset || changes.trials || changes.metrics || changes.experiments) await reloadTable();

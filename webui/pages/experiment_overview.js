@@ -5,7 +5,7 @@ import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {fill, h, throttle} from "../dom.js";
 import {failureCard} from "../failure_card.js";
-import {bytes, isOver as isEnded, number, plural, stateKind, stateName, value as shown} from "../format.js";
+import {bytes, isOver as isEnded, noBest, number, plural, stateKind, stateName, value as shown} from "../format.js";
 import {rampColour} from "../plot_canvas.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
@@ -29,7 +29,7 @@ function statesCard(search) {
 
 function bestCard(search, tools) {
     const {best} = search;
-    if (!best) return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "dim"}, isEnded(tools.state.experiment.state) ? "No trial reported a validation." : "No trial has reported a validation yet."));
+    if (!best) return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "dim"}, noBest(tools.state)));
     return h("section", {class: "card"}, h("h2", "Best trial"), h("p", {class: "best-figure"}, h("span", {class: "big num"}, number(best.best)), " ", search.metric.name),
         h("p", link(tools.trialAddress(best.id), {}, `Trial ${best.id}`), ` after ${plural(best.steps, "step")}`),
         facts(search.hparams.slice(0, 8).map((name) => [name, best.values[name] === null ? "–" : shown(best.values[name])])),
@@ -206,7 +206,7 @@ export function overviewTab(place, tools) {
     let shownCards = "";
     function drawCards() {
         const {experiment} = tools.state;
-        const now = JSON.stringify([search.best?.id, search.best?.best, search.best?.steps, search.trials.length, search.trials.map((trial) => trial.state), isEnded(experiment.state), experiment.checkpointSize, experiment.checkpointCount, experiment.priority]);
+        const now = JSON.stringify([search.best?.id, search.best?.best, search.best?.steps, search.trials.length, search.trials.map((trial) => trial.state), isEnded(experiment.state), tools.state.metricIsMissing, experiment.checkpointSize, experiment.checkpointCount, experiment.priority]);
         if (now === shownCards) return;
         shownCards = now;
         fill(cards, !isSingle() && bestCard(search, tools), statesCard(search), summaryCard(tools.state));

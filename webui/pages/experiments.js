@@ -2,18 +2,25 @@
 // experiments.js - the table of experiments.
 //
 // The master searches, filters, sorts and counts; the browser shows one page of the result, so a hundred thousand
-// experiments cost it no more than a hundred.  The address holds search, filters, order and columns.  The selection is kept
-// across pages, filters and changes.
+// experiments cost it no more than a hundred.  The address holds search, query, filters, order, columns and grouping.  The
+// selection is kept across pages, filters and changes.
+//
+// Hyperparameters and metrics are columns, too ("hp.lr", "validation.loss").  Grouped rows are another table
+// (experiment_groups.js); saved views are in saved_views.js.
 //
 // The page of a project shows the same table, limited to its experiments (showExperiments).
 
 import {get, isAbort, post} from "../api.js";
 import {showShortcuts} from "../app.js";
 import {checkMenu} from "../check_menu.js";
+import {comparePane} from "../compare_pane.js";
 import {debounce, fill, h} from "../dom.js";
-import {bytes, duration, number, plural, time} from "../format.js";
+import {groupTable} from "../experiment_groups.js";
+import {bytes, duration, number, plural, time, value as shownValue} from "../format.js";
+import {isCell, queryLine, shortName, typedColumns} from "../query_line.js";
 import {go, link, setQuery} from "../router.js";
 import {may, maySomewhere, seesOnlySome} from "../rights.js";
+import {savedViews} from "../saved_views.js";
 import {chooseProject} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, errorSentence, field, menu, progressBar, toast, toastError} from "../widgets.js";
@@ -29,6 +36,7 @@ const LIVE_MS = 1000;
 const LATE_MS = 60;
 const AT_ONCE = 5000; // ids per call
 const COMPARE_MOST = 100;
+const PANE_MS = 250; // a range is selected row by row
 
 // id: also the name of the sort order; needs: the fields of a row that the cell uses
 const COLUMNS = [
@@ -54,6 +62,26 @@ const COLUMNS = [
     {id: "workspace", label: "Workspace", needs: ["workspaceId", "workspaceName"], class: "phone-off cut", cell: (row) => link(`/workspaces/${row.workspaceId}`, {title: row.workspaceName}, row.workspaceName)},
     {id: "parent", label: "Forked from", needs: ["parentId"], isNumber: true, class: "phone-off", cell: (row) => row.parentId ? link(`/experiments/${row.parentId}`, {}, String(row.parentId)) : ""},
 ];
+// Hyperparameters and metrics stand behind this column.
+const CELLS_AFTER = COLUMNS.findIndex((column) => column.id === "metric") + 1;
+const GROUP_MOST = 4;
+const GROUPABLE = ["name", "state", "owner", "searcher", "pool", "labels", "trials", "priority", "project"];
+// the names of columns in a query and in groups, where they differ
+const QUERY_NAMES = {labels: "label"};
+
+// A column of a hyperparameter or metric; `kinds`: what its values are, as far as it is known.
+function cellColumn(id, kinds) {
+    return {id, label: shortName(id), title: `${id.startsWith("hp.") ? "Hyperparameter" : "Metric of the best validation:"} ${shortName(id)}`, needs: [id], sortable: true, isNumber: kinds.get(id) !== "text", class: "cut",
+        cell: (row) => cellText(row.cells?.[id])};
+}
+const cellText = (any) => any === null || any === undefined ? h("span", {class: "dim"}, "–") : typeof any === "number" ? h("span", {title: String(any)}, number(any)) : h("span", {title: String(any)}, shownValue(any));
+const isColumn = (id) => isCell(id) || COLUMNS.some((column) => column.id === id);
+const inOrder = (ids) => {
+    const fixed = COLUMNS.map((column) => column.id).filter((id) => ids.includes(id));
+    const cells = [...new Set(ids.filter(isCell))].sort();
+    const before = fixed.filter((id) => COLUMNS.findIndex((column) => column.id === id) < CELLS_AFTER);
+    return [...before, ...cells, ...fixed.slice(before.length)];
+};
 const DEFAULT_COLUMNS = ["id", "name", "state", "progress", "bestMetric", "trials", "owner", "start", "duration", "labels"];
 const ALWAYS = ["name", "state", "archived"];
 
@@ -86,21 +114,24 @@ function viewFrom(query) {
             columns = JSON.parse(localStorage.getItem(COLUMNS_KEY));
         } catch { /* none saved */ }
     }
-    columns = (Array.isArray(columns) ? columns : DEFAULT_COLUMNS).filter((id) => COLUMNS.some((column) => column.id === id));
+    columns = (Array.isArray(columns) ? columns : DEFAULT_COLUMNS).filter(isColumn);
+    const sort = String(query.sort || "").replace(/^-/, "");
+    const by = list(query.by).filter(isColumn).slice(0, GROUP_MOST);
     return {
-        search: String(query.search || ""), states: list(query.states).filter((state) => STATES.includes(state)), users: list(query.users), labels: list(query.labels), searcher: list(query.searcher), pool: list(query.pool),
-        archived: ["yes", "both"].includes(query.archived) ? query.archived : "no", sort: COLUMNS.some((column) => column.sortable && column.id === String(query.sort).replace(/^-/, "")) ? query.sort : SORT,
-        page: Math.min(PAGE_MOST, Math.max(1, Number.parseInt(query.page, 10) || 1)), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? columns : DEFAULT_COLUMNS,
+        search: String(query.search || ""), query: String(query.query || ""), by, states: list(query.states).filter((state) => STATES.includes(state)), users: list(query.users), labels: list(query.labels), searcher: list(query.searcher), pool: list(query.pool),
+        archived: ["yes", "both"].includes(query.archived) ? query.archived : "no", sort: isCell(sort) || COLUMNS.some((column) => column.sortable && column.id === sort) || (by.length && sort) ? query.sort : SORT,
+        page: Math.min(PAGE_MOST, Math.max(1, Number.parseInt(query.page, 10) || 1)), size: SIZES.includes(query.size) ? query.size : SIZE, columns: columns.length ? inOrder(columns) : DEFAULT_COLUMNS,
     };
 }
 
-const FILTERS = ["search", "states", "users", "labels", "searcher", "pool"];
+const LISTS = ["states", "users", "labels", "searcher", "pool"];
+const FILTERS = ["search", "query", ...LISTS];
 const isFiltered = (view) => FILTERS.some((name) => view[name].length > 0);
 const filtersOf = (view) => ({...Object.fromEntries(FILTERS.map((name) => [name, view[name]])), archived: view.archived});
 
 function addressOf(view) {
     const isDefault = view.columns.join() === DEFAULT_COLUMNS.join();
-    return {...filtersOf(view), archived: view.archived === "no" ? "" : view.archived, sort: view.sort === SORT ? "" : view.sort,
+    return {...filtersOf(view), by: view.by, archived: view.archived === "no" ? "" : view.archived, sort: view.sort === SORT ? "" : view.sort,
         page: view.page === 1 ? "" : view.page, size: view.size === SIZE ? "" : view.size, columns: isDefault ? "" : view.columns.join()};
 }
 
@@ -123,9 +154,10 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
 
     // ---- reading
 
-    const neededColumns = () => [...new Set([...ALWAYS, ...COLUMNS.filter((column) => view.columns.includes(column.id)).flatMap((column) => column.needs),
-        ...(view.columns.includes("duration") ? ["startTime"] : [])])].join();
-    const question = () => ({...within, ...filtersOf(view), sort: view.sort, offset: (view.page - 1) * view.size, limit: view.size, columns: neededColumns()});
+    const kinds = new Map(); // "number" or "text", of hyperparameters and metrics seen so far
+    const neededColumns = () => [...new Set([...ALWAYS, ...shownColumns().flatMap((column) => column.needs), ...(view.columns.includes("duration") ? ["startTime"] : [])])].join();
+    const place = () => ({...within, ...filtersOf(view), offset: (view.page - 1) * view.size, limit: view.size});
+    const question = () => view.by.length ? {...place(), ...groups.question(view)} : {...place(), sort: view.sort, columns: neededColumns()};
 
     async function load() {
         asked?.abort();
@@ -135,7 +167,8 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
         try {
             const found = await get(ADDRESS, question(), {signal: mine.signal});
             if (mine !== asked) return;
-            reply = found;
+            reply = found.groups ? {...found, experiments: [], all: found.matches, states: reply.states} : found;
+            line.fail("");
             const last = Math.max(1, Math.ceil(reply.total / view.size));
             if (view.page > last) {
                 view.page = last;
@@ -147,7 +180,13 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
             signal.removeEventListener("abort", give);
         }
     }
-    const reload = () => load().catch((error) => isAbort(error) || error.status === 401 || fill(notice, errorBox(error)));
+    // The master explains what it does not understand in a query; that belongs to the query line.
+    const failed = (error) => {
+        if (isAbort(error) || error.status === 401) return;
+        if (error.status === 400 && view.query) line.fail(errorSentence(error));
+        else fill(notice, errorBox(error));
+    };
+    const reload = () => load().catch(failed);
 
     // `push` adds a history entry; typing adds none.  The filters are drawn together with the result, which saves one
     // drawing, but at the latest after LATE_MS.
@@ -173,6 +212,33 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
             event.preventDefault();
         }});
 
+    let hasMoreColumns = false; // the master holds a bounded number of names
+    let knownColumns = null; // read when they are first needed, and again after changes
+    const allColumns = async () => {
+        knownColumns ||= get(`${ADDRESS}/columns`, within, {signal});
+        try {
+            const {columns: found, isCut} = await knownColumns;
+            hasMoreColumns = isCut;
+            for (const one of found) if (isCell(one.name)) kinds.set(one.name, one.kind);
+            return found.filter((one) => !one.name.includes(","));
+        } catch (error) {
+            knownColumns = null;
+            throw error;
+        }
+    };
+    const valuesByColumn = new Map();
+    const valuesInQuery = async (typed) => {
+        const column = typedColumns(await allColumns()).find((one) => one.typed === typed || one.name === typed)?.name;
+        if (!column) return [];
+        if (!valuesByColumn.has(column)) {
+            const found = column === "state" ? Promise.resolve({groups: [...STATES, "ACTIVE"].map((state) => ({values: [state]}))})
+                : get(ADDRESS, {...within, by: column, limit: 100, archived: "both"}, {signal});
+            valuesByColumn.set(column, found.then((reply) => reply.groups.map((one) => one.values[0]).filter((one) => one !== null)).catch(() => []));
+        }
+        return valuesByColumn.get(column);
+    };
+    const line = queryLine({label: "Query experiments", value: view.query, columns: allColumns, values: valuesInQuery, onQuery: (query) => change({query})});
+
     let values = null; // the values to filter by: read when a menu first opens, and again after changes
     const valuesOf = async (name) => {
         values ||= get(ADDRESS, {...within, limit: 0, archived: "both", values: true}, {signal});
@@ -194,19 +260,52 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
         h("option", {value: "no"}, "Not archived"), h("option", {value: "yes"}, "Archived"), h("option", {value: "both"}, "All, including archived"));
 
     const keepColumns = (chosen) => {
-        view.columns = COLUMNS.map((column) => column.id).filter((id) => chosen.includes(id));
+        view.columns = inOrder(chosen);
         if (!view.columns.length) view.columns = ["id"];
         localStorage.setItem(COLUMNS_KEY, JSON.stringify(view.columns));
         setQuery(addressOf(view));
         table.columns(shownColumns());
         reload();
     };
-    const columns = checkMenu("Columns", {isQuiet: true, options: () => COLUMNS.map((column) => ({value: column.id, label: column.label})), chosen: () => view.columns, onChange: keepColumns,
-        footer: (again) => button("Reset", () => {
+    const columnOptions = async () => [...COLUMNS.map((column) => ({value: column.id, label: column.label})),
+        ...(await allColumns()).filter((one) => isCell(one.name)).map((one) => ({value: one.name, count: one.count}))];
+    const columns = checkMenu("Columns", {isQuiet: true, options: columnOptions, chosen: () => view.columns, onChange: keepColumns,
+        footer: (again) => [hasMoreColumns && h("p", {class: "dim"}, "There are more hyperparameters and metrics than the master can offer as columns."), button("Reset", () => {
             keepColumns(DEFAULT_COLUMNS);
             again();
-        }, {kind: "plain"})});
-    const shownColumns = () => COLUMNS.filter((column) => view.columns.includes(column.id));
+        }, {kind: "plain"})]});
+    const shownColumns = () => view.columns.map((id) => isCell(id) ? cellColumn(id, kinds) : COLUMNS.find((column) => column.id === id));
+
+    // ---- groups
+
+    const groups = groupTable({columnNames: QUERY_NAMES, labelOf: (id) => isCell(id) ? shortName(id) : COLUMNS.find((column) => column.id === id)?.label || id,
+        onSort: (sort) => change({sort}), onOpen: (query) => {
+            Object.assign(view, {by: [], sort: SORT, query: view.query ? `(${view.query}) and ${query}` : query});
+            showView();
+        }});
+    const grouping = checkMenu("Group", {options: async () => [...COLUMNS.filter((column) => GROUPABLE.includes(column.id)).map((column) => ({value: column.id, label: column.label})),
+        ...(await allColumns()).filter((one) => isCell(one.name)).map((one) => ({value: one.name, count: one.count}))],
+    chosen: () => view.by, onChange: (chosen) => {
+        Object.assign(view, {by: chosen.slice(-GROUP_MOST), sort: SORT});
+        showView();
+    }});
+
+    // ---- saved views
+
+    // Shows the view as it is now, after more than a filter of it has changed.
+    function showView() {
+        line.set(view.query);
+        box.value = view.search;
+        table.columns(shownColumns());
+        table.sort(view.sort);
+        grouping.paint();
+        drawnChoice = "";
+        return change({});
+    }
+    const views = savedViews({current: () => ({...addressOf(view), page: "", columns: view.columns.join()}), onChoose: (saved) => {
+        Object.assign(view, viewFrom(saved));
+        return showView();
+    }});
 
     // ---- the table
 
@@ -216,6 +315,7 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
     const chips = h("div", {class: "bar chips"});
     const selected = h("div", {class: "bar selected-bar", role: "region", "aria-label": "Selected experiments", hidden: true});
     const foot = h("div", {class: "bar paging"});
+    const both = h("div", {class: "beside"}); // the table, and the charts beside it
     const counted = h("span", {class: "dim", role: "status"});
 
     let drawnChoice = "";
@@ -223,7 +323,7 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
         clearTimeout(late);
         if (drawnChoice === (drawnChoice = JSON.stringify(filtersOf(view)))) return;
         for (const one of menus) one.paint();
-        const rows = FILTERS.slice(1).flatMap((name) => view[name].map((value) => chip(value, () => change({[name]: view[name].filter((one) => one !== value)}))));
+        const rows = LISTS.flatMap((name) => view[name].map((value) => chip(value, () => change({[name]: view[name].filter((one) => one !== value)}))));
         if (view.search) rows.unshift(chip(`“${view.search}”`, () => {
             box.value = "";
             change({search: ""});
@@ -234,7 +334,8 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
     }
     function clearFilters() {
         box.value = "";
-        change({search: "", states: [], users: [], labels: [], searcher: [], pool: []});
+        line.set("");
+        change({search: "", query: "", states: [], users: [], labels: [], searcher: [], pool: []});
         box.focus();
     }
 
@@ -248,8 +349,9 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
     function drawFoot() {
         const first = (view.page - 1) * view.size;
         const last = Math.max(1, Math.ceil(reply.total / view.size));
-        if (drawnFoot === (drawnFoot = [view.page, view.size, reply.total].join())) return;
-        counted.textContent = reply.total ? `${number(first + 1)}–${number(Math.min(first + Number(view.size), reply.total))} of ${number(reply.total)}` : "";
+        if (drawnFoot === (drawnFoot = [view.page, view.size, reply.total, reply.matches].join())) return;
+        const range = `${number(first + 1)}–${number(Math.min(first + Number(view.size), reply.total))} of ${number(reply.total)}`;
+        counted.textContent = !reply.total ? "" : reply.groups ? `${range} groups of ${plural(reply.matches, "experiment")}` : range;
         const focused = foot.contains(document.activeElement) ? document.activeElement.dataset.name : null;
         fill(foot, counted, h("span", {class: "grow"}),
             button("Previous", () => turnPage(-1), {icon: "left", disabled: view.page <= 1, "data-name": "previous", title: "p"}),
@@ -271,15 +373,30 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
 
     function draw() {
         for (const row of reply.experiments) known.set(row.id, row.name);
+        learnKinds();
+        groups.show(reply, view);
         table.rows(reply.experiments);
         const nothingNode = nothing();
         fill(notice, nothingNode);
-        table.node.hidden = !!nothingNode;
+        table.node.hidden = !!nothingNode || !!reply.groups;
+        groups.node.hidden = !!nothingNode || !reply.groups;
         drawChoice();
         drawFoot();
         drawSelection();
         shownAt = performance.now();
         root.dataset.shown = String(1 + Number(root.dataset.shown || 0)); // tests and benchmarks wait for this
+    }
+
+    // Texts are aligned to the left.  A column is drawn again when its first value is known.
+    function learnKinds() {
+        let isNews = false;
+        for (const id of view.columns.filter(isCell)) {
+            const value = reply.experiments.map((row) => row.cells?.[id]).find((one) => one !== null && one !== undefined);
+            const kind = value === undefined ? kinds.get(id) : typeof value === "string" && !["NaN", "Infinity", "-Infinity"].includes(value) ? "text" : "number";
+            isNews ||= (kinds.get(id) === "text") !== (kind === "text");
+            if (kind) kinds.set(id, kind);
+        }
+        if (isNews) table.columns(shownColumns());
     }
 
     // ---- selection
@@ -333,6 +450,16 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
         await reload();
     }
 
+    const pane = comparePane({onClose: () => togglePane()});
+    onLeave(() => pane.hide());
+    const paneSoon = debounce(() => pane.isOpen() && pane.show([...selection].slice(0, COMPARE_MOST)), PANE_MS);
+    function togglePane() {
+        if (pane.isOpen()) pane.hide();
+        else pane.show([...selection].slice(0, COMPARE_MOST));
+        both.classList.toggle("with-pane", pane.isOpen());
+        drawnCount = -1;
+        drawSelection();
+    }
     const compare = () => go(`/compare?experiments=${[...selection].slice(0, COMPARE_MOST).join(",")}`);
     const doing = (work) => () => Promise.resolve(work()).catch((error) => error.status === 401 || toastError(error));
     async function selectAll() {
@@ -353,12 +480,14 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
         const isWhole = here === reply.experiments.length && selection.size < reply.total;
         const state = selection.size * 2 + (isWhole ? 1 : 0);
         selected.hidden = !selection.size;
+        paneSoon();
         if (state === drawnCount) return;
         drawnCount = state;
         const held = selected.contains(document.activeElement) ? document.activeElement.textContent : null;
         fill(selected, h("strong", `${number(selection.size)} selected`), h("span", {class: "dim", hidden: here === selection.size}, `${number(selection.size - here)} of them not on this page`),
             isWhole && button(`Select all ${number(reply.total)} that match`, doing(selectAll), {kind: "plain"}), button("Clear selection", selectNone, {kind: "plain", title: "Esc"}),
             h("span", {class: "grow"}),
+            button("Charts", togglePane, {"aria-pressed": String(pane.isOpen()), title: "Charts beside the table (v)"}),
             button("Compare", compare, {disabled: selection.size < 2 || selection.size > COMPARE_MOST, title: selection.size > COMPARE_MOST ? `At most ${COMPARE_MOST} can be compared` : "c"}),
             ACTIONS.slice(0, 4).filter(([name]) => mayHere(NEEDS[name])).map((action) => button(action[1], doing(() => act(action)), {kind: `${action[4] || ""} phone-off`})),
             (mayHere() || mayHere("UPDATE_EXPERIMENT_METADATA")) && menu("More", () => [...ACTIONS.slice(0, 4).filter(() => innerWidth <= 640), ...ACTIONS.slice(4)].filter(([name]) => mayHere(NEEDS[name])).map((action) => [action[1], doing(() => act(action)), {kind: action[4]}])
@@ -377,6 +506,7 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
             drawSelection();
         }],
         ["Escape", "Clear the selection", () => selection.size && selectNone()],
+        ["v", "Show or hide the charts of the selected experiments", () => (selection.size > 0 || pane.isOpen()) && togglePane()],
         ["c", "Compare the selected experiments", () => selection.size > 1 && selection.size <= COMPARE_MOST && compare()],
     ]);
 
@@ -394,8 +524,15 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
     document.addEventListener("visibilitychange", reloadSoon);
     onLeave(() => document.removeEventListener("visibilitychange", reloadSoon));
 
-    fill(root, head, h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived, h("span", {class: "grow"}), columns.node), chips, selected, notice, table.node, foot);
-    await load();
+    fill(root, head, h("div", {class: "bar filters"}, box, menus.map((one) => one.node), archived), h("div", {class: "bar query-bar"}, line.node, views.node, grouping.node, columns.node), chips, selected, both);
+    fill(both, h("div", notice, table.node, groups.node, foot), pane.node);
+    groups.node.hidden = true;
+    try {
+        await load();
+    } catch (error) {
+        if (error.status !== 400 || !view.query) throw error;
+        failed(error);
+    }
     // After missed changes: removes experiments that were deleted from the selection.
     async function deselectDeleted() {
         const {experiments} = await get(ADDRESS, {...within, columns: "id", limit: -1, archived: "both"}, {signal});
@@ -408,8 +545,10 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
             selection.delete(id);
             known.delete(id);
         }
-        values = null;
+        values = knownColumns = null;
+        valuesByColumn.clear();
         reloadSoon();
+        pane.update(changes);
         return changes.reset && selection.size > 0 && deselectDeleted();
     });
 }

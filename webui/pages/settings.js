@@ -82,7 +82,8 @@ function masterCard() {
     const {master: is} = session;
     return h("section", {class: "card"}, h("h2", "This master"),
         facts([["Cluster", is.clusterName || "–"], ["Address", h("code", location.origin)], ["Version", `det ${is.detVersion}`], ["API", `Determined ${is.version}`], ["Cluster ID", h("span", {class: "mono"}, is.clusterId)]]),
-        h("p", h("a", {href: "/docs"}, "API reference"), h("span", {class: "dim"}, " – used by these pages and the command line")));
+        h("p", h("a", {href: "/docs"}, "Documentation"), h("span", {class: "dim"}, " – the guide and the references of this version")),
+        h("p", h("a", {href: "/docs/calls"}, "API reference"), h("span", {class: "dim"}, " – used by these pages and the command line")));
 }
 
 export async function page({root, title}) {

@@ -164,6 +164,12 @@ function drawRuns(node, runs, lost) {
     })));
 }
 
+// A validation counts if it has the searcher's metric.
+function noLatest({trial, config}) {
+    if (Object.keys(trial.summaryMetrics?.validation_metrics || {}).length) return `No validation has the metric of the searcher, ${config.searcher?.metric}.`;
+    return isOver(trial.state) ? "No validation was reported." : "No validation yet.";
+}
+
 async function overview(place, state, ctx) {
     const {trial, config} = state;
     const {metricsOverview} = await import("./trial_metrics.js");
@@ -186,7 +192,7 @@ async function overview(place, state, ctx) {
         const latest = Object.entries(now.latestValidation?.metrics?.avgMetrics || {});
         fill(validation, h("h2", "Latest validation"), latest.length
             ? [h("p", {class: "dim"}, `at step ${number(now.latestValidation.totalBatches)}, ${ago(now.latestValidation.endTime)}`), facts(latest.slice(0, 20).map(([name, one]) => [name, h("span", {class: "num"}, value(one))]))]
-            : h("p", {class: "dim"}, isOver(now.state) ? "No validation was reported." : "No validation yet."));
+            : h("p", {class: "dim"}, noLatest(state)));
     }
     const lost = new Map();
     const readRuns = async () => { // unmanaged trials have no task here

@@ -27,7 +27,14 @@
 #include "data/json/json.h"
 #include "model/field.h"
 
-enum { TAIL = 20, TAIL_LINE = 400, WAIT_MS = 200, LOOK_MS = 5, SHORT_KEY = 10 };
+enum {
+    TAIL = 20,
+    TAIL_LINE = 400,
+    WAIT_MS = 200,
+    LOOK_MS = 5,
+    SHORT_KEY = 10,
+    TELL_EVERY_MS = 15000,
+};
 
 static void print_line(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
@@ -55,6 +62,10 @@ struct tail {
     char line[TAIL][TAIL_LINE];
     size_t count; /* of all lines */
     char cause[TAIL_LINE];
+    const char *no_index; /* why no package index can be reached; NULL: one was */
+    char doing[TAIL_LINE];
+    size_t collected; /* packages that pip has begun to look for */
+    int64_t began_us;
     bool may_pass;
     bool is_full; /* the disk */
 };
@@ -82,6 +93,32 @@ bool build_may_pass(const char *line)
     return false;
 }
 
+const char *build_no_index(const char *line)
+{
+    static const struct {
+        const char *sign;
+        const char *reason;
+    } rows[] = {
+        {"ame resolution", "its name cannot be resolved"},
+        {"ame or service not", "its name cannot be resolved"},
+        {"etwork is unreachable", "the network is unreachable"},
+        {"o route to host", "the network is unreachable"},
+        {"onnection refused", "it refuses the connection"},
+        {"ProxyError", "the proxy refuses the connection"},
+        {"SSLError", "its certificate is not trusted"},
+        {"imeoutError", "it does not answer"},
+        {"timed out", "it does not answer"},
+        {"onnection broken", "the connection breaks"},
+    };
+
+    if (!has(line, "Retrying (") && !has(line, "Could not fetch URL"))
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (has(line, rows[i].sign))
+            return rows[i].reason;
+    return "there is no connection";
+}
+
 /* Large downloads, compiling and unpacking take long, so the log says when they
  * begin. */
 static bool is_worth_telling(const char *line)
@@ -101,10 +138,26 @@ static void take_line(void *arg, const char *line)
     snprintf(tail->line[tail->count++ % TAIL], TAIL_LINE, "%s", line);
     if (strncmp(line, "ERROR: ", 7) == 0)
         snprintf(tail->cause, sizeof(tail->cause), "%s", line + 7);
+    if (!tail->no_index)
+        tail->no_index = build_no_index(line);
+    tail->collected += strncmp(line, "Collecting ", 11) == 0;
+    snprintf(tail->doing, sizeof(tail->doing), "%s", line + strspn(line, " "));
     tail->may_pass |= build_may_pass(line);
     tail->is_full |= has(line, "o space left on") || has(line, "isk quota");
     if (is_worth_telling(line))
         print_line("%s", line + strspn(line, " "));
+}
+
+/* pip is silent during a download, however large it is. */
+static void tell_progress(void *arg)
+{
+    const struct tail *tail = arg;
+
+    if (!tail->count)
+        return;
+    print_line("still at work after %d s: %zu package%s found so far, now: %.120s",
+               (int)((mono_us() - tail->began_us) / 1000000), tail->collected,
+               tail->collected == 1 ? "" : "s", tail->doing);
 }
 
 static void tell_tail(const struct tail *tail)
@@ -141,11 +194,16 @@ static det_status run_program(struct env_build *w, const char *const *argv,
                               .changes = changes,
                               .directory = w->config->wish.folder,
                               .on_line = take_line,
+                              .on_wait = tell_progress,
+                              .wait_ms = TELL_EVERY_MS,
                               .arg = tail};
     int how = 0;
-    det_status st =
-        tail ? process_run(&process, &how, err) : err_default(err, DET_NOMEM);
+    det_status st;
 
+    if (!tail)
+        return err_default(err, DET_NOMEM);
+    tail->began_us = mono_us();
+    st = process_run(&process, &how, err);
     if (st || process_was_fine(how))
         return st;
     tell_tail(tail);
@@ -155,6 +213,13 @@ static det_status run_program(struct env_build *w, const char *const *argv,
                        "built; make room, for instance with 'det env prune'",
                        w->config->envs, w->from);
     w->is_final = WIFEXITED(how) && !tail->may_pass;
+    if (tail->no_index)
+        return err_set(err, DET_FAILED,
+                       "the environment of %s cannot be built: pip cannot reach the "
+                       "package index (%s); connect this machine to a network, or name "
+                       "another index with PIP_INDEX_URL, or a folder of wheels with "
+                       "PIP_FIND_LINKS",
+                       w->from, tail->no_index);
     return err_set(err, DET_FAILED, "the environment of %s cannot be built: %s",
                    w->from, tail->cause[0] ? tail->cause : "see the lines above");
 }

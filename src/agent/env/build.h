@@ -31,5 +31,7 @@ det_status build_environment(const struct build_config *config, struct arena *me
 
 /* Whether a line of pip points to trouble that may pass: network, disk, memory. */
 bool build_may_pass(const char *line);
+/* Why no package index can be reached, if this line of pip says so; else NULL. */
+const char *build_no_index(const char *line);
 
 #endif

@@ -23,6 +23,7 @@ const struct field enter_failure_fields[] = {
     FIELD_REQUIRED(STR, enter_failure, sentence, "why"),
     FIELD(I64, enter_failure, code, "its exit code"),
     FIELD(BOOL, enter_failure, is_final, "it would fail again"),
+    FIELD(BOOL, enter_failure, is_lacking, "its machine lacks resources"),
     FIELD_END,
 };
 
@@ -219,6 +220,36 @@ static det_status use_python(struct enter *e, bool *ret_is_final, struct err *er
     return st ? st : put_first(e, bin, err);
 }
 
+/* ---- the choice, in the log ------------------------------------------------------ */
+
+/* Whether the command looks like Python: other programs need not hear of it. */
+static bool is_python(const char *const *argv)
+{
+    for (; *argv; argv++)
+        if (strstr(*argv, "python") || strstr(*argv, ".py"))
+            return true;
+    return false;
+}
+
+static void tell_choice(struct enter *e, const char *const *argv)
+{
+    const struct enter_options *options = e->options;
+    const char *path;
+
+    if (wants_packages(options)) {
+        fprintf(stderr, "[det] Python: %s/bin/python3 (%s)\n", e->build.env.dir,
+                options->requirements ? options->requirements
+                                      : "environment.requirements");
+        return;
+    }
+    if ((!options->python && !is_python(argv)) ||
+        interpreter_find(options->python ? options->python : "python3", &e->mem, &path,
+                         NULL))
+        return;
+    fprintf(stderr, "[det] Python: %s (%s)\n", path,
+            options->python ? "environment.python" : "the agent's own");
+}
+
 /* ---- becoming the entrypoint ----------------------------------------------------- */
 
 static int fail_task(struct enter *e, int code, bool is_final, const struct err *err)
@@ -231,6 +262,7 @@ static int fail_task(struct enter *e, int code, bool is_final, const struct err 
     jw_str(&w, "sentence", err->text);
     jw_i64(&w, "code", code);
     jw_bool(&w, "isFinal", is_final);
+    jw_bool(&w, "isLacking", err_is_lack(err->status));
     jw_end_object(&w);
     if (!text.status)
         (void)put_file(e, e->options->failure, &text, NULL);
@@ -257,6 +289,7 @@ int enter_run(const struct enter_options *options, const char *const *argv)
     if (st)
         return fail_task(&e, 1, is_final, &err);
     record(&e);
+    tell_choice(&e, argv);
     if (getenv("DET_TENSORBOARD")) /* it may need its own packages */
         (void)setenv("DET_TASK_ENVS", options->envs, 1);
     st = child_find(argv[0], (const char *const *)(uintptr_t)environ, &e.mem, &path,
@@ -265,5 +298,6 @@ int enter_run(const struct enter_options *options, const char *const *argv)
         execve(path, (char *const *)(uintptr_t)argv, environ);
         st = err_errno(&err, errno, "cannot run '%s'", argv[0]);
     }
-    return fail_task(&e, child_exit_code(st), false, &err);
+    is_final = st == DET_NOT_FOUND || st == DET_FORBIDDEN;
+    return fail_task(&e, child_exit_code(st), is_final, &err);
 }

@@ -35,8 +35,9 @@ int enter_run(const struct enter_options *options, const char *const *argv);
 /* The content of the file `failure`. */
 struct enter_failure {
     const char *sentence;
-    int64_t code;  /* with which it exited */
-    bool is_final; /* a retry would fail again */
+    int64_t code;    /* with which it exited */
+    bool is_final;   /* a retry would fail again */
+    bool is_lacking; /* its machine lacks resources */
 };
 extern const struct field enter_failure_fields[];
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,11 +86,41 @@ static det_status not_here(const char *name, struct err *err)
                    name, host);
 }
 
+det_status interpreter_expand(const char *name, struct arena *mem,
+                              const char **ret_path, struct err *err)
+{
+    size_t len = strcspn(name, "/");
+    char *user = arena_strndup(mem, name, len);
+    const char *home = getenv("HOME");
+    const struct passwd *row;
+
+    if (!user)
+        return err_default(err, DET_NOMEM);
+    if (user[0] != '~') {
+        *ret_path = name;
+        return DET_OK;
+    }
+    if (user[1] || !home || !*home) {
+        row = user[1] ? getpwnam(user + 1) : getpwuid(geteuid());
+        home = row ? row->pw_dir : NULL;
+    }
+    if (!home)
+        return err_set(err, DET_NOT_FOUND,
+                       "environment.python is '%s', but '%s' has no home folder here; "
+                       "name the whole path",
+                       name, user);
+    *ret_path = arena_printf(mem, "%s%s", home, name + len);
+    return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
+}
+
 det_status interpreter_find(const char *name, struct arena *mem, const char **ret_path,
                             struct err *err)
 {
     const char *at = getenv("PATH");
+    det_status st = interpreter_expand(name, mem, &name, err);
 
+    if (st)
+        return st;
     if (strchr(name, '/')) {
         *ret_path = arena_strdup(mem, name);
         if (!*ret_path)

@@ -32,7 +32,12 @@ struct interpreter {
     const struct json *packages; /* name: version */
 };
 
-/* Everything is in `mem`.  `name` is looked for along PATH unless it has a slash.
+/* A path that begins with "~" (the home folder of this process's user) or "~NAME", written
+ * out; all others are returned as they are.  DET_NOT_FOUND: there is no such home. */
+det_status interpreter_expand(const char *name, struct arena *mem,
+                              const char **ret_path, struct err *err);
+
+/* Everything is in `mem`.  `name` is expanded, and looked for along PATH unless it has a slash.
  * DET_NOT_FOUND: it does not exist; DET_INVALID: it is not a Python. */
 det_status interpreter_find(const char *name, struct arena *mem, const char **ret_path,
                             struct err *err);

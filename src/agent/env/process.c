@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/memory/buf.h"
 
@@ -87,17 +89,36 @@ static void tell_lines(const struct process *process, struct buf *text, size_t s
     }
 }
 
+/* Calls on_wait whenever it is due, until there is something to read. */
+static void wait_for_output(const struct process *process, int fd, int64_t *due_us)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+
+    while (process->on_wait) {
+        int64_t left_us = *due_us - clock_mono_us(&clock_system);
+
+        if (left_us > 0 && poll(&polled, 1, (int)(left_us / 1000) + 1) != 0)
+            return;
+        if (left_us > 0)
+            continue;
+        process->on_wait(process->arg);
+        *due_us = clock_mono_us(&clock_system) + (int64_t)process->wait_ms * 1000;
+    }
+}
+
 /* Reads until all writers have closed it.  Without memory the lines are ignored,
  * because the program must not block. */
 static void listen_to(const struct process *process, int fd)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;
+    int64_t due_us = clock_mono_us(&clock_system) + (int64_t)process->wait_ms * 1000;
     char bytes[CHUNK];
     ssize_t len;
 
     do {
         size_t seen = text.len;
 
+        wait_for_output(process, fd, &due_us);
         len = read(fd, bytes, sizeof(bytes));
         if (len <= 0)
             continue;

@@ -14,11 +14,16 @@
 /* A line without its end, which may be a '\r'. */
 typedef void process_line_fn(void *arg, const char *line);
 
+/* The program is still at work. */
+typedef void process_wait_fn(void *arg);
+
 struct process {
     const char *const *argv;    /* ends with NULL; looked for along PATH */
     const char *const *changes; /* "NAME=value" sets, "NAME" removes; NULL: none */
     const char *directory;      /* NULL: this one */
     process_line_fn *on_line;   /* NULL: output is ignored */
+    process_wait_fn *on_wait;   /* called about every `wait_ms`; NULL: never */
+    int wait_ms;
     void *arg;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/task/process_tree.h"
 #include "agent/task/task_dir.h"
 
 static const char *const words[] = {
@@ -106,7 +108,13 @@ static det_status unreachable(const char *dir, int code, struct err *err)
 det_status control_send(const char *dir, enum control_word word, int timeout_ms,
                         struct err *err)
 {
-    return control_tell(dir, word, NULL, timeout_ms, err);
+    det_status status = control_tell(dir, word, NULL, timeout_ms, err);
+    pid_t pid = 0;
+
+    /* A supervisor whose directory was removed takes a signal. */
+    if (status == DET_UNREACHABLE && word == CONTROL_TERM && access(dir, F_OK))
+        (void)process_tree_supervisor(dir, &pid, NULL);
+    return pid && !kill(pid, SIGTERM) ? DET_OK : status;
 }
 
 det_status control_tell(const char *dir, enum control_word word, const char *argument,

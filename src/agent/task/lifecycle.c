@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lifecycle.c - a place in a sequence of steps.
  *
- * A step that returns DET_OK is done; it is repeated when the master is away or the
- * disk is full.  Any other failure before the start fails the task; after the start it
+ * A step that returns DET_OK is done; it is repeated when the master is away or has no
+ * room.  Any other failure before the start fails the task; after the start it
  * is only logged, because then the exit matters more.  The loop's calls (stop,
  * set_running, set_exit) only raise flags and post the work; run_lifecycle() decides
  * what they mean for the step it is at. */

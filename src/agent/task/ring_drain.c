@@ -45,6 +45,7 @@ enum {
     IDLE_MS = 10 * 1000,
     NOTES = 16,         /* waiting ones; more are only in the supervisor's log */
     REFUSALS_SAID = 10, /* of a task */
+    REST_BATCHES = 256, /* then other tasks have their turn */
 };
 
 struct ring_drain {
@@ -56,6 +57,9 @@ struct ring_drain {
     struct batch_head head;
     uint32_t batch_damaged; /* how many of it are lost */
     bool has_batch;
+    bool has_reports;
+    uint64_t seen; /* the last number that was looked at for checkpoints */
+    uint32_t checkpoints;
     uint64_t next; /* the number the master waits for; 0: not known */
     uint32_t refusals;
     uint64_t damaged;
@@ -66,6 +70,7 @@ struct ring_drain {
     struct ring_reader *reader; /* made on the lane; NULL: not yet */
     bool is_started;
     bool is_ending;
+    bool must_end; /* the master has given up this run */
     char note[NOTES][ERR_TEXT_SIZE];
     uint32_t notes;
 };
@@ -166,7 +171,8 @@ static void note_cut(struct ring_drain *drain)
 
 static det_status open_reader(struct ring_drain *drain, struct err *err)
 {
-    const struct ring_config config = {.io = drain->config.io, .dir = drain->dir};
+    const struct ring_config config = {
+        .io = drain->config.io, .dir = drain->dir, .makes = RING_MAKES_HEAD};
     struct ring_reader *reader = NULL;
     det_status status;
 
@@ -181,9 +187,23 @@ static det_status open_reader(struct ring_drain *drain, struct err *err)
     return DET_OK;
 }
 
-/* How many records lie behind the head; the reader has checked them. */
-static uint32_t count_records(const struct buf *body)
+/* A batch may be read again, so the numbers say which checkpoints are new. */
+static void note_checkpoint(struct ring_drain *drain, const char *bytes, size_t len,
+                            uint64_t number)
 {
+    struct report report;
+    size_t used;
+
+    if (number <= drain->seen || report_decode(bytes, len, &report, &used, NULL))
+        return;
+    drain->seen = number;
+    drain->checkpoints += report.kind == REPORT_CHECKPOINT;
+}
+
+/* How many records lie behind the head; the reader has checked them. */
+static uint32_t count_records(struct ring_drain *drain)
+{
+    const struct buf *body = &drain->body;
     size_t at = BATCH_HEAD;
     uint32_t count = 0;
     uint64_t number;
@@ -191,6 +211,7 @@ static uint32_t count_records(const struct buf *body)
 
     while (at + REPORT_HEADER <= body->len &&
            report_peek(body->data + at, &number, &size)) {
+        note_checkpoint(drain, body->data + at, body->len - at, number);
         at += size;
         count++;
     }
@@ -244,13 +265,13 @@ static det_status fill_batch(struct ring_drain *drain, struct err *err)
     if (batch.first > batch.last)
         return DET_OK;
     drain->head = (struct batch_head){.source = (uint32_t)drain->config.rank,
-                                      .count = count_records(&drain->body),
+                                      .count = count_records(drain),
                                       .first = batch.first,
                                       .last = batch.last};
     if (drain->next && drain->next < batch.first)
         claim_lost(drain, &batch);
     drain->batch_damaged = batch.damaged;
-    drain->has_batch = true;
+    drain->has_batch = drain->has_reports = true;
     return DET_OK;
 }
 
@@ -267,6 +288,22 @@ static void accept_batch(struct ring_drain *drain, uint64_t stored)
     forget_batch(drain);
 }
 
+/* It still takes what the run had accepted. */
+static void note_given_up(struct ring_drain *drain)
+{
+    bool is_new;
+
+    lock_take(&drain->lock);
+    is_new = !drain->must_end;
+    drain->must_end = true;
+    lock_give(&drain->lock);
+    if (!is_new)
+        return;
+    log_warn("the master has given up this run: its reports are stored as archived");
+    if (drain->config.on_change)
+        drain->config.on_change(drain->config.arg);
+}
+
 static det_status take_answer(struct ring_drain *drain, const struct json *reply,
                               struct err *err)
 {
@@ -274,6 +311,8 @@ static det_status take_answer(struct ring_drain *drain, const struct json *reply
 
     if (stored < 0)
         return err_set(err, DET_BUSY, "the master does not say what it has stored");
+    if (json_bool(json_get(reply, "mustEnd"), false))
+        note_given_up(drain);
     note_refusals(drain, json_get(reply, "refused"));
     if ((uint64_t)stored >= drain->head.last) {
         accept_batch(drain, (uint64_t)stored);
@@ -429,6 +468,26 @@ bool ring_drain_is_over(const struct ring_drain *drain)
     return sender_is_over(&drain->sender);
 }
 
+bool ring_drain_must_end(struct ring_drain *drain)
+{
+    bool must_end;
+
+    lock_take(&drain->lock);
+    must_end = drain->must_end;
+    lock_give(&drain->lock);
+    return must_end;
+}
+
+bool ring_drain_has_reports(const struct ring_drain *drain)
+{
+    return drain->has_reports;
+}
+
+uint32_t ring_drain_checkpoints(const struct ring_drain *drain)
+{
+    return drain->checkpoints;
+}
+
 det_status ring_drain_outcome(const struct ring_drain *drain, struct err *err)
 {
     return sender_outcome(&drain->sender, err);
@@ -441,7 +500,9 @@ det_status ring_drain_rest(struct ring_drain *drain, struct err *err)
     bool is_broken = false;
     det_status status = DET_OK;
 
-    while (!status && sent && !is_broken) {
+    for (int i = 0; !status && sent && !is_broken; i++) {
+        if (i == REST_BATCHES)
+            return err_set(err, DET_BUSY, "more reports wait to be sent");
         sent = 0;
         status = send_next(drain, has_writers, &sent, &is_broken, err);
     }

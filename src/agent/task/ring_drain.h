@@ -34,8 +34,8 @@ struct ring_drain_config {
     const char *allocation; /* copied */
     int64_t rank;
     uint32_t numbers_most; /* that a batch claims; 0: BATCH_NUMBERS_MOST */
-    /* Called on the lane once everything was sent or refused, and when there is a note
-     * to take. */
+    /* Called on the lane once everything was sent or refused, when there is a note to
+     * take, and when the task must end. */
     void (*on_change)(void *arg);
     void *arg;
 };
@@ -55,15 +55,23 @@ void ring_drain_end(struct ring_drain *drain);
 
 /* From any thread: everything was sent, or refused. */
 bool ring_drain_is_over(const struct ring_drain *drain);
+/* From any thread: the master has said that the run is over and the task must end.  It still
+ * takes the reports. */
+bool ring_drain_must_end(struct ring_drain *drain);
 /* After the end: DET_OK, or why the master refused it.  DET_STATE: the run is over
  * for the master. */
 det_status ring_drain_outcome(const struct ring_drain *drain, struct err *err);
+
+/* After the end: whether the task ever reported. */
+bool ring_drain_has_reports(const struct ring_drain *drain);
+/* ... and how many checkpoints. */
+uint32_t ring_drain_checkpoints(const struct ring_drain *drain);
 
 /* From any thread: the next sentence for the task's log.  False: there is none. */
 bool ring_drain_take_note(struct ring_drain *drain, char text[ERR_TEXT_SIZE]);
 
 /* Sends the rest of a ring that has no writers, on the caller's thread, without
- * retries. */
+ * retries.  DET_BUSY without a failed call: there is more, but others have their turn. */
 det_status ring_drain_rest(struct ring_drain *drain, struct err *err);
 
 #endif

@@ -36,6 +36,7 @@ const struct field task_spec_fields[] = {
              "who runs it"),
     FIELD(TREE, task_spec, requirements, "packages that it needs"),
     FIELD(STR, task_spec, python, "the interpreter that it needs"),
+    FIELD(STRS, task_spec, keep, "new files to save at its end"),
     FIELD(STRS, task_spec, gpu_uuids, "its GPUs"),
     FIELD(STRS, task_spec, gpu_names, "what they are"),
     FIELD(STR, task_spec, master_url, "the master, as the agent knows it"),
@@ -54,6 +55,7 @@ const struct field task_spec_fields[] = {
     FIELD_OF(RECORD, task_spec, limits, task_limits_fields, struct task_limits,
              "how much it may use"),
     FIELD(STR, task_spec, control_group, "where it gets a control group"),
+    FIELD(BOOL, task_spec, has_group_limits, "whether that one has the limits"),
     FIELD_END,
 };
 

@@ -36,6 +36,7 @@ struct task_spec {
     struct task_user user;
     const struct json *requirements; /* a file in work/, a list of lines, or null */
     const char *python;              /* an interpreter; NULL: python3 */
+    struct field_strs keep;          /* patterns of new files to save at its end */
     struct field_strs gpu_uuids;     /* by the agent, as the next */
     struct field_strs gpu_names;
     const char *master_url;
@@ -51,6 +52,7 @@ struct task_spec {
     struct field_strs pass_environment; /* variables of ours that it gets */
     struct task_limits limits;
     const char *control_group;    /* in which the task gets its own; NULL: none */
+    bool has_group_limits;        /* that one has the limits, too */
     const char *master_cert_file; /* the agent's; the task has a copy of it */
     const char *envs; /* where its machine keeps environments; NULL: it does not */
 };

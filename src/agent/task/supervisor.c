@@ -19,6 +19,8 @@
 #include "agent/master_link.h"
 #include "agent/task/control.h"
 #include "agent/task/lifecycle.h"
+#include "agent/task/prepare/child.h"
+#include "agent/task/process_tree.h"
 #include "agent/task/ring_drain.h"
 #include "agent/task/supervisor_loop.h"
 #include "base/io/io.h"
@@ -55,6 +57,9 @@ static det_status take_lock(struct supervisor *s, struct err *err)
     status = io_open(s->io, path, IO_WRITE | IO_CREATE | IO_PRIVATE, &s->lock, err);
     if (status)
         return status;
+    s->lock_path = path;
+    if (fstat(io_fd(s->lock), &s->lock_id))
+        return err_errno(err, errno, "cannot look at '%s'", path);
     status = io_lock(s->lock, err);
     for (int i = 0; status == DET_BUSY && i < LOCK_TRIES; i++) {
         poll(NULL, 0, LOCK_PAUSE_MS);
@@ -267,6 +272,7 @@ static void end_supervisor(struct supervisor *s)
     privileged_group_done(&s->start.group);
     log_setup(LOG_INFO, -1);
     io_close(s->log);
+    new_files_done(&s->new_files);
     arena_done(&s->start.mem);
     arena_done(&s->mem);
     io_close(s->lock); /* last: a free lock says that all is done */
@@ -292,10 +298,12 @@ int supervisor_run(const char *dir)
     s->wake_fd = s->signal_fd = s->control_fd = s->exit_fd = -1;
     s->output[0] = s->output[1] = -1;
     map_guard_install();
+    s->mark = process_tree_mark(dir);
     status = open_all(s, &err);
     if (!status)
         status = open_lanes(s, &err);
     if (status) {
+        (void)!write(STDOUT_FILENO, (char[]){child_status_letter(status)}, 1);
         (void)!write(STDOUT_FILENO, err.text, strlen(err.text));
         end_supervisor(s);
         return det_status_exit(status);

@@ -5,6 +5,7 @@
  *   RUNNING    the entrypoint was executed; its output goes to the spools
  *   LEAVING    its first process ended; the rest of the tree may finish, then is killed
  *   DRAINING   no process is left; the loop reads the rest of the pipes
+ *   KEEPING    only if new files are to be kept: `det task keep` saves them
  *   SHIPPING   exit.json is written; the drain sends the remaining reports, then the
  *              ship lane the remaining output, with notes about the reports
  *   REPORTING  the lifecycle's lane reports the exit
@@ -31,11 +32,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/master_link.h"
 #include "agent/task/control.h"
+#include "agent/task/left_files.h"
 #include "agent/task/lifecycle.h"
 #include "agent/task/prepare/child.h"
 #include "agent/task/prepare/env_entry.h"
@@ -44,9 +47,11 @@
 #include "agent/task/prepare/task_start.h"
 #include "agent/task/process_tree.h"
 #include "agent/task/ring_drain.h"
+#include "agent/task/spec.h"
 #include "base/clock.h"
 #include "base/io/io.h"
 #include "base/log.h"
+#include "model/determinism.h"
 
 enum {
     READS_A_ROUND = 16, /* of one pipe before the next */
@@ -56,7 +61,8 @@ enum {
     KILL_AGAIN_US = 20 * 1000,
     KILL_LAST_US = 30 * 1000 * 1000, /* limit for processes that SIGKILL does not end */
     DRAIN_US = 1000 * 1000,
-    LOOK_US = 5 * 1000 * 1000, /* how often to check that DIR exists */
+    LOOK_US = 5 * 1000 * 1000,        /* how often to look at what DIR uses */
+    LOOK_AT_DIR_US = 1 * 1000 * 1000, /* ... and whether it is there */
     LOOK_AT_MEMORY_US = 500 * 1000,
     LEAVE_US = 3 * 1000 * 1000,
 };
@@ -82,14 +88,19 @@ void supervisor_loop_wake(void *arg)
 }
 
 /* Writes a sentence of the supervisor into the task's log. */
-static void log_to_task(struct supervisor *s, const char *text)
+static void tell_task(struct supervisor *s, const char *text)
 {
     char line[ERR_TEXT_SIZE + 16];
     int len = snprintf(line, sizeof(line), "[det] %s\n", text);
 
-    log_error("%s", text);
     spool_write(s->spool[1], wall_us(), line, MIN((size_t)len, sizeof(line) - 1));
     ship_wake(s->ship);
+}
+
+static void log_to_task(struct supervisor *s, const char *text)
+{
+    log_error("%s", text);
+    tell_task(s, text);
 }
 
 /* Moves the notes about reports into the log, while the log still accepts lines. */
@@ -112,6 +123,8 @@ static void read_output(struct supervisor *s, size_t i)
         if (len > 0) {
             spool_write(s->spool[i], wall_us(), s->bytes, (size_t)len);
             ship_wake(s->ship);
+            if (i == 1)
+                last_words_add(&s->last_words, s->bytes, (size_t)len);
         } else if (len == 0 || (errno != EAGAIN && errno != EINTR)) {
             close(s->output[i]);
             s->output[i] = -1;
@@ -128,6 +141,7 @@ static void kill_all(struct supervisor *s)
     struct err err = {0};
     size_t count = 0;
 
+    privileged_group_kill(&s->start.group);
     if (process_tree_signal(getpid(), SIGKILL, &count, &err)) {
         log_error("%s", err.text);
         if (s->pid)
@@ -138,8 +152,14 @@ static void kill_all(struct supervisor *s)
 
 static void ask_to_stop(struct supervisor *s, enum stop how)
 {
+    s->must_leave |= how == STOP_TERM;
     if (how == STOP_TERM && s->phase >= SHIPPING && !s->deadline_us)
         s->deadline_us = mono_us() + LEAVE_US;
+    if (s->phase == KEEPING) {
+        log_to_task(s, "files of 'keep' may be lost: the task was ended while they "
+                       "were saved");
+        kill_all(s);
+    }
     if (how <= s->stop || s->phase > LEAVING)
         return;
     log_info("told to end the task %s", how == STOP_KILL ? "at once" : "soon");
@@ -167,7 +187,8 @@ static void follow_master(struct supervisor *s, const char *url)
     struct err err = {0};
     det_status status;
 
-    if (!cert || s->spec.master_cert_file || io_stat(s->io, cert, &found, NULL))
+    if (!cert || s->spec.master_cert_file || io_stat(s->io, cert, &found, NULL) ||
+        found.kind != IO_FILE)
         cert = NULL;
     status = master_link_move(s->start.link, url, cert, &err);
     if (!status)
@@ -218,6 +239,34 @@ static void tell_killed(struct supervisor *s)
     log_to_task(s, text);
 }
 
+/* Whether the lock that we hold is still the one in DIR. */
+static bool is_dir_removed(const struct supervisor *s)
+{
+    struct stat there;
+
+    if (stat(s->lock_path, &there))
+        return errno == ENOENT;
+    return there.st_ino != s->lock_id.st_ino || there.st_dev != s->lock_id.st_dev;
+}
+
+/* A program whose files were removed is not to blame for its end, unless it has put
+ * something else in their place. */
+static void blame_removal(struct supervisor *s)
+{
+    struct err err = {0};
+    const char *reason;
+
+    if (!s->is_removed && !is_dir_removed(s))
+        return;
+    s->exit.exit = "TRANSIENT";
+    s->exit.reason = "its directory was removed";
+    if (task_dir_check(s->io, s->dir, &err) != DET_CORRUPT)
+        return;
+    reason = arena_printf(&s->mem, TASK_DIR_SPOILED "%s", err.text);
+    s->exit.exit = "FAILED";
+    s->exit.reason = reason ? reason : TASK_DIR_SPOILED "see the agent's log";
+}
+
 static void note_exit(struct supervisor *s, int status)
 {
     tell_killed(s);
@@ -226,20 +275,23 @@ static void note_exit(struct supervisor *s, int status)
     s->exit.boot_id = s->boot_id;
     if (s->outgrown)
         s->exit.reason = s->outgrown;
+    blame_removal(s);
 }
 
 /* The program of an isolated task is not our child: the first process of its namespace
  * tells its status before it ends itself. */
 static void read_exit(struct supervisor *s)
 {
+    ssize_t len;
     int status;
 
-    if (s->exit_fd < 0 || s->exit.exit)
+    if (s->exit_fd < 0)
         return;
-    if (read(s->exit_fd, &status, sizeof(status)) == (ssize_t)sizeof(status))
+    len = read(s->exit_fd, &status, sizeof(status));
+    if (len < 0 && errno == EAGAIN)
+        return;
+    if (len == (ssize_t)sizeof(status) && !s->exit.exit)
         note_exit(s, status);
-    else if (errno == EAGAIN)
-        return;
     close(s->exit_fd);
     s->exit_fd = -1;
 }
@@ -278,6 +330,8 @@ det_status supervisor_loop_write_pid(struct supervisor *s, struct err *err)
         .supervisor = getpid(),
         .group = s->pid,
         .group_start = s->pid ? process_tree_start(s->pid) : 0,
+        .mark = s->mark,
+        .groups = s->spec.control_group,
         .boot_id = s->boot_id,
     };
 
@@ -290,20 +344,34 @@ static void end_unstarted(struct supervisor *s, det_status status, const char *s
     const char *reason = arena_strdup(&s->mem, sentence);
 
     s->exit = (struct task_exit){
-        .exit = s->was_asked ? "KILLED" : "FAILED",
+        .exit = s->was_asked          ? "KILLED"
+                : s->start.is_lacking ? "LACKING"
+                                      : "FAILED",
+        .is_final = status == DET_NOT_FOUND || status == DET_FORBIDDEN,
         .code = s->was_asked ? 128 + SIGKILL : child_exit_code(status),
         .reason = reason ? reason : "could not be started",
         .boot_id = s->boot_id,
     };
+    blame_removal(s);
     s->phase = DRAINING;
+}
+
+static void watch_child(struct supervisor *s, const struct child *child)
+{
+    s->pid = child->pid;
+    s->exit_fd = child->exit_fd;
+    s->has_children = true;
+    memcpy(s->output, child->output, sizeof(s->output));
 }
 
 static void start_entrypoint(struct supervisor *s)
 {
     struct child child;
     struct err err = {0};
-    det_status status = task_start_entrypoint(&s->start, &s->mem, &child, &err);
+    det_status status;
 
+    left_files_note(s);
+    status = task_start_entrypoint(&s->start, &s->mem, &child, &err);
     if (status) {
         log_to_task(s, err.text);
         end_unstarted(s, status, err.text);
@@ -311,10 +379,12 @@ static void start_entrypoint(struct supervisor *s)
     }
     if (s->start.note)
         log_to_task(s, s->start.note);
-    s->pid = child.pid;
-    s->exit_fd = child.exit_fd;
-    s->has_children = true;
-    memcpy(s->output, child.output, sizeof(s->output));
+    if (spec_variable(s->start.spec, DETERMINISM_MARK))
+        log_to_task(
+            s, "reproducibility.deterministic: the variables of libraries are set; "
+               "the deterministic algorithms and seeds of NumPy, PyTorch and "
+               "TensorFlow are set in Python programs that import determined");
+    watch_child(s, &child);
     s->phase = RUNNING;
     s->memory_us = mono_us();
     lifecycle_set_running(s->lifecycle);
@@ -357,6 +427,7 @@ static void step_running(struct supervisor *s)
     struct err err = {0};
 
     if (lifecycle_look(s->lifecycle, NULL).is_superseded ||
+        ring_drain_must_end(s->drain) ||
         (ship_is_over(s->ship) && ship_outcome(s->ship, &err) == DET_STATE) ||
         (ring_drain_is_over(s->drain) &&
          ring_drain_outcome(s->drain, &err) == DET_STATE))
@@ -388,11 +459,26 @@ static void write_record(struct supervisor *s)
 {
     struct err err = {0};
 
-    if (s->has_record)
+    if (s->has_record || s->is_removed)
         return;
     s->has_record = task_dir_write_exit(s->io, s->dir, &s->exit, &err) == DET_OK;
     if (!s->has_record)
         log_error("%s", err.text);
+}
+
+static bool start_keeper(struct supervisor *s)
+{
+    struct child child;
+    struct err err = {0};
+
+    if (!left_files_keep(s, &child, &err)) {
+        if (err.status)
+            log_to_task(s, err.text);
+        return false;
+    }
+    watch_child(s, &child);
+    s->phase = KEEPING;
+    return true;
 }
 
 /* A process outside the tree may hold a pipe, received through a socket; the
@@ -408,18 +494,36 @@ static void step_draining(struct supervisor *s)
         s->output[i] = -1;
     }
     write_record(s);
+    if (!s->has_kept && start_keeper(s))
+        return;
     s->phase = SHIPPING;
-    s->deadline_us = s->stop == STOP_TERM ? mono_us() + LEAVE_US : 0;
+    s->deadline_us = s->must_leave ? mono_us() + LEAVE_US : 0;
     ring_drain_end(s->drain);
+}
+
+/* The keeper may take as long as the storage needs.  When it has ended, the rest of its
+ * output is read as that of the program was. */
+static void step_keeping(struct supervisor *s)
+{
+    if (s->has_children)
+        return;
+    s->phase = DRAINING;
+    s->kill_us = 0;
+    s->deadline_us = mono_us() + DRAIN_US;
 }
 
 /* The output ends after the reports, because there may be notes about them. */
 static bool is_shipped(struct supervisor *s)
 {
+    const char *left;
+
     if (!ring_drain_is_over(s->drain))
         return false;
     if (!s->has_ended_output) {
         take_notes(s);
+        left = left_files_sentence(s);
+        if (left)
+            tell_task(s, left);
         for (size_t i = 0; i < SHIP_STREAMS; i++)
             spool_end(s->spool[i], wall_us());
         s->has_ended_output = true;
@@ -445,9 +549,25 @@ static bool is_stranger(const struct supervisor *s)
            ring_drain_outcome(s->drain, NULL) == DET_UNAUTHENTICATED;
 }
 
+/* A program that made reports was executed, so no lack kept it from that: its own file
+ * says so (env_entry.h). */
+static void judge_end(struct supervisor *s)
+{
+    bool has_reports = ring_drain_has_reports(s->drain);
+
+    if (has_reports && strcmp(s->exit.exit, "LACKING") == 0)
+        s->exit.exit = "FAILED";
+    else if (!last_words_judge(&s->last_words, has_reports, &s->exit, &s->mem))
+        return;
+    s->has_record = false; /* it says more now */
+    write_record(s);
+}
+
 static void report_exit(struct supervisor *s)
 {
     struct err err = {0};
+
+    judge_end(s);
 
     /* The exit comes last: the master would refuse data after it. */
     if (is_stranger(s)) {
@@ -484,6 +604,9 @@ static bool advance(struct supervisor *s)
         break;
     case DRAINING:
         step_draining(s);
+        break;
+    case KEEPING:
+        step_keeping(s);
         break;
     case SHIPPING:
         if (is_shipped(s))
@@ -531,7 +654,7 @@ static void look_at_memory(struct supervisor *s)
     int64_t most = s->spec.limits.memory;
     int64_t used = 0;
 
-    if (most <= 0 || s->phase != RUNNING || s->outgrown || s->start.group.fd >= 0) {
+    if (most <= 0 || s->phase != RUNNING || s->outgrown || s->start.group.has_limits) {
         s->memory_us = INT64_MAX;
         return;
     }
@@ -544,7 +667,6 @@ static void look_at_memory(struct supervisor *s)
                      "task_limits.memory of this agent allows");
 }
 
-/* If the directory was removed, the task is no longer wanted. */
 static void look_after_dir(struct supervisor *s)
 {
     if (mono_us() < s->look_us)
@@ -553,18 +675,27 @@ static void look_after_dir(struct supervisor *s)
     if (s->phase >= SHIPPING)
         write_record(s);
     look_at_size(s);
-    if (access(s->dir, F_OK) == 0 || errno != ENOENT)
+}
+
+/* Somebody removed the directory: nothing can be kept there any more, and the task must not go
+ * on.  What it has reported and printed is in open files, and is still delivered. */
+static void look_for_dir(struct supervisor *s)
+{
+    if (s->is_removed || mono_us() < s->dir_us)
         return;
-    log_error("the task's directory was removed");
-    if (s->phase >= SHIPPING)
-        s->phase = OVER;
-    else
+    s->dir_us = mono_us() + LOOK_AT_DIR_US;
+    if (!is_dir_removed(s))
+        return;
+    s->is_removed = true;
+    s->dir_us = INT64_MAX;
+    log_error("the task's directory or its lock was removed");
+    if (s->phase < SHIPPING)
         ask_to_stop(s, STOP_KILL);
 }
 
 static int until_next(const struct supervisor *s)
 {
-    int64_t next_us = MIN(s->look_us, s->memory_us);
+    int64_t next_us = MIN(MIN(s->look_us, s->dir_us), s->memory_us);
     int64_t left_us;
 
     if (s->deadline_us)
@@ -616,6 +747,7 @@ static void kill_when_due(struct supervisor *s)
 void supervisor_loop_task(struct supervisor *s)
 {
     s->look_us = mono_us() + LOOK_US;
+    s->dir_us = mono_us() + LOOK_AT_DIR_US;
     s->memory_us = INT64_MAX;
     while (s->phase != OVER) {
         while (advance(s))
@@ -626,6 +758,7 @@ void supervisor_loop_task(struct supervisor *s)
         take_notes(s);
         kill_when_due(s);
         look_after_dir(s);
+        look_for_dir(s);
         look_at_memory(s);
     }
 }

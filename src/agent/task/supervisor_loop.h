@@ -8,8 +8,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
+#include "agent/task/output/last_words.h"
+#include "agent/task/output/new_files.h"
 #include "agent/task/output/ship.h"
 #include "agent/task/output/spool.h"
 #include "agent/task/prepare/task_start.h"
@@ -25,7 +28,16 @@ struct lifecycle;
 struct net;
 struct master_link;
 
-enum phase { PREPARING, RUNNING, LEAVING, DRAINING, SHIPPING, REPORTING, OVER };
+enum phase {
+    PREPARING,
+    RUNNING,
+    LEAVING,
+    DRAINING,
+    KEEPING,
+    SHIPPING,
+    REPORTING,
+    OVER
+};
 enum stop { STOP_NONE, STOP_TERM, STOP_KILL };
 
 struct supervisor {
@@ -34,8 +46,11 @@ struct supervisor {
     struct task_spec spec;
     struct task_start start;
     const char *boot_id;
+    int64_t mark; /* of our processes and us (process_tree.h); 0: none */
     struct io *io;
     struct io_file *lock;
+    const char *lock_path;
+    struct stat lock_id; /* which file it is */
     struct io_file *log;
 
     struct executor *exec;
@@ -55,6 +70,7 @@ struct supervisor {
     enum phase phase;
     enum stop stop;
     bool was_asked;        /* we were told to end it */
+    bool must_leave;       /* ... softly: then we end, too, master or not */
     pid_t pid;             /* of the first process; 0: none */
     int exit_fd;           /* tells the status of an isolated program; -1: none */
     bool has_children;     /* as wait(2) knows */
@@ -64,8 +80,13 @@ struct supervisor {
     int64_t kill_us;       /* when to kill (again), 0: not */
     int64_t look_us;       /* when to look after DIR */
     const char *outgrown;  /* what it used more of than it may; NULL: nothing */
+    bool is_removed;       /* DIR is gone: what is open is all that there is */
+    int64_t dir_us;        /* when to look whether it is */
     int64_t memory_us;     /* when to look at its memory */
     bool has_record;       /* exit.json is written */
+    struct last_words last_words; /* of standard error */
+    struct new_files new_files;   /* of its working directory */
+    bool has_kept;                /* `det task keep` ran */
     char bytes[SPOOL_RECORD];
 };
 

@@ -20,12 +20,14 @@ static const struct field pid_fields[] = {
     FIELD_REQUIRED(I64, task_dir_pid, supervisor, "the supervisor"),
     FIELD(I64, task_dir_pid, group, "the task's first process"),
     FIELD(I64, task_dir_pid, group_start, "when that began, in ticks"),
+    FIELD(I64, task_dir_pid, mark, "the mark of its processes"),
+    FIELD(STR, task_dir_pid, groups, "the control group around that of the task"),
     FIELD(STR, task_dir_pid, boot_id, "the machine's start"),
     FIELD_END,
 };
 
 static const struct field exit_fields[] = {
-    FIELD_REQUIRED(STR, task_exit, exit, "CLEAN, FAILED, KILLED or TRANSIENT"),
+    FIELD_REQUIRED(STR, task_exit, exit, "CLEAN, FAILED, KILLED, TRANSIENT or LACKING"),
     FIELD(I64, task_exit, code, "the exit code, or 128 and the signal"),
     FIELD(STR, task_exit, reason, "the same in words"),
     FIELD(STR, task_exit, boot_id, "the machine's start"),
@@ -88,7 +90,7 @@ static bool cut_check(struct buf *text)
 det_status task_dir_read(struct io *io, const char *path, struct buf *text,
                          struct arena *mem, struct json **ret_tree, struct err *err)
 {
-    det_status status = io_read_file(io, path, text, err);
+    det_status status = io_read_plain(io, path, text, err);
 
     if (status)
         return status;
@@ -209,7 +211,8 @@ det_status task_dir_write_exit(struct io *io, const char *dir,
 /* The master would refuse an unknown word, and the exit would never be reported. */
 static bool is_exit(const char *word)
 {
-    static const char *const words[] = {"CLEAN", "FAILED", "KILLED", "TRANSIENT"};
+    static const char *const words[] = {"CLEAN", "FAILED", "KILLED", "TRANSIENT",
+                                        "LACKING"};
 
     for (size_t i = 0; word && i < ARRAY_LEN(words); i++)
         if (!strcmp(word, words[i]))
@@ -233,6 +236,69 @@ det_status task_dir_read_exit(struct io *io, const char *dir, struct arena *mem,
 
 /* ---- looking --------------------------------------------------------------------- */
 
+static const char *kind_name(enum io_kind kind)
+{
+    static const char *const names[] = {
+        [IO_NONE] = "nothing",
+        [IO_FILE] = "a file",
+        [IO_DIRECTORY] = "a directory",
+        [IO_LINK] = "a link",
+        [IO_OTHER] = "a pipe, a socket or a device",
+    };
+
+    return names[kind];
+}
+
+static det_status check_kind(struct io *io, const char *path, enum io_kind kind,
+                             struct err *err)
+{
+    struct io_stat found;
+    det_status status = path ? io_stat(io, path, &found, err) : DET_NOMEM;
+
+    if (status == DET_FORBIDDEN) {
+        if (err)
+            err->status = DET_CORRUPT;
+        return DET_CORRUPT;
+    }
+    if (status)
+        return status == DET_NOT_FOUND ? DET_OK : err_default(err, status);
+    if (found.kind != kind)
+        return err_set(err, DET_CORRUPT, "'%s' is %s, not %s", path,
+                       kind_name(found.kind), kind_name(kind));
+    if (!(found.mode & 0400))
+        return err_set(err, DET_CORRUPT, "'%s' was made unreadable", path);
+    return DET_OK;
+}
+
+det_status task_dir_check(struct io *io, const char *dir, struct err *err)
+{
+    static const struct {
+        const char *name;
+        enum io_kind kind;
+    } known[] = {
+        {TASK_DIR_SPEC, IO_FILE},
+        {TASK_DIR_LOCK, IO_FILE},
+        {TASK_DIR_PID, IO_FILE},
+        {TASK_DIR_CONTROL, IO_OTHER},
+        {TASK_DIR_EXIT, IO_FILE},
+        {TASK_DIR_LOG, IO_FILE},
+        {TASK_DIR_MASTER, IO_FILE},
+        {TASK_DIR_CERT, IO_FILE},
+        {TASK_DIR_WORK, IO_DIRECTORY},
+        {TASK_DIR_RUN, IO_DIRECTORY},
+        {TASK_DIR_REPORTS, IO_DIRECTORY},
+        {TASK_DIR_TMP, IO_DIRECTORY},
+        {TASK_DIR_REPORTS "/head", IO_FILE},
+    };
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(SMALL_FILE);
+    det_status status = check_kind(io, dir, IO_DIRECTORY, err);
+
+    for (size_t i = 0; !status && i < ARRAY_LEN(known); i++)
+        status =
+            check_kind(io, task_dir_path(&mem, dir, known[i].name), known[i].kind, err);
+    return status;
+}
+
 det_status task_dir_look(struct io *io, const char *dir, enum task_dir_state *ret_state,
                          struct io_file **ret_lock, struct err *err)
 {
@@ -245,7 +311,8 @@ det_status task_dir_look(struct io *io, const char *dir, enum task_dir_state *re
 
     if (!lock_path || !exit_path)
         return err_default(err, DET_NOMEM);
-    status = io_open(io, lock_path, IO_WRITE | IO_CREATE | IO_PRIVATE, &lock, err);
+    status = io_open(io, lock_path, IO_WRITE | IO_CREATE | IO_PRIVATE | IO_PLAIN, &lock,
+                     err);
     if (status)
         return status;
     status = io_lock(lock, err);

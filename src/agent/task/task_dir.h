@@ -77,6 +77,8 @@ struct task_dir_pid {
         group; /* the task's first process, its group and its session; 0: none yet */
     int64_t group_start; /* its start in ticks since boot: detects a reused number */
     const char *boot_id;
+    int64_t mark;       /* of its processes (process_tree.h); 0: none */
+    const char *groups; /* the control group that has that of the task; NULL: none */
 };
 det_status task_dir_write_pid(struct io *io, const char *dir,
                               const struct task_dir_pid *pid, struct err *err);
@@ -87,7 +89,7 @@ det_status task_dir_read_pid(struct io *io, const char *dir, struct arena *mem,
 /* ---- how it ended ---------------------------------------------------------------- */
 
 struct task_exit {
-    const char *exit; /* CLEAN, FAILED, KILLED or TRANSIENT */
+    const char *exit; /* CLEAN, FAILED, KILLED, TRANSIENT or LACKING (resources) */
     int64_t code;
     const char *reason;
     const char *boot_id;
@@ -104,6 +106,13 @@ det_status task_dir_read_exit(struct io *io, const char *dir, struct arena *mem,
                               struct task_exit *ret_exit, struct err *err);
 
 /* ---- looking --------------------------------------------------------------------- */
+
+/* Whether each known name in DIR is of the kind that it should be, or missing.  DET_CORRUPT says
+ * which one is not, or cannot be reached: no crash and no disk replaces a file by a link, a pipe
+ * or a directory, or takes its owner's rights away. */
+det_status task_dir_check(struct io *io, const char *dir, struct err *err);
+/* Before its sentence, where it is the reason of a run's end. */
+#define TASK_DIR_SPOILED "a process of the task spoiled its directory: "
 
 enum task_dir_state { TASK_DIR_ALIVE, TASK_DIR_ENDED, TASK_DIR_VANISHED };
 

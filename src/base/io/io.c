@@ -13,8 +13,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/fault.h"
 #include "base/io/io_impl.h"
 #include "base/memory/buf.h"
@@ -174,6 +177,17 @@ det_status io_sync(struct io_file *file, struct err *err)
     return end_strike(file->io, strike, "sync", file->path, err);
 }
 
+det_status io_sync_all(struct io_file *folder, struct err *err)
+{
+    struct strike strike = strike_at(FAULT_SYNC);
+
+    if (!strike.is)
+        return folder->io->ops->sync_all(folder, err);
+    if (strike.does_all)
+        (void)folder->io->ops->sync_all(folder, NULL);
+    return end_strike(folder->io, strike, "sync", folder->path, err);
+}
+
 det_status io_truncate(struct io_file *file, uint64_t size_bytes, struct err *err)
 {
     struct strike strike = strike_at(FAULT_WRITE);
@@ -190,6 +204,13 @@ det_status io_size(struct io_file *file, uint64_t *ret_size_bytes, struct err *e
     if (fault_is_dark())
         return fail_dark(err, "look at", file->path);
     return file->io->ops->size(file, ret_size_bytes, err);
+}
+
+det_status io_stat_of(struct io_file *file, struct io_stat *ret_stat, struct err *err)
+{
+    if (fault_is_dark())
+        return fail_dark(err, "look at", file->path);
+    return file->io->ops->stat_of(file, ret_stat, err);
 }
 
 det_status io_lock(struct io_file *file, struct err *err)
@@ -314,15 +335,26 @@ det_status io_remove(struct io *io, const char *path, struct err *err)
 
 /* Counts as one write and not as one per file: a sweep over its faults ends soon.  A
  * struck one removes nothing. */
-det_status io_remove_tree(struct io *io, const char *path, struct err *err)
+static det_status remove_tree(struct io *io, const char *path, bool opens_closed,
+                              struct err *err)
 {
     struct strike strike = strike_at(FAULT_WRITE);
 
     if (!strike.is)
-        return io->ops->remove_tree(io, path, err);
+        return io->ops->remove_tree(io, path, opens_closed, err);
     if (does_name(strike))
-        (void)io->ops->remove_tree(io, path, NULL);
+        (void)io->ops->remove_tree(io, path, opens_closed, NULL);
     return end_strike(io, strike, "remove", path, err);
+}
+
+det_status io_remove_tree(struct io *io, const char *path, struct err *err)
+{
+    return remove_tree(io, path, false, err);
+}
+
+det_status io_remove_closed_tree(struct io *io, const char *path, struct err *err)
+{
+    return remove_tree(io, path, true, err);
 }
 
 det_status io_sync_dir(struct io *io, const char *path, struct err *err)
@@ -334,6 +366,24 @@ det_status io_sync_dir(struct io *io, const char *path, struct err *err)
     if (strike.does_all)
         (void)io->ops->sync_dir(io, path, NULL);
     return end_strike(io, strike, "sync", path, err);
+}
+
+det_status io_sync_parent(struct io *io, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    CLEANUP(mem_freep) char *parent = NULL;
+
+    if (!slash || slash == path)
+        return io_sync_dir(io, slash ? "/" : ".", err);
+    parent = mem_strndup(path, (size_t)(slash - path));
+    return parent ? io_sync_dir(io, parent, err) : err_default(err, DET_NOMEM);
+}
+
+char *io_resolve(struct io *io, const char *path)
+{
+    char whole[PATH_MAX];
+
+    return mem_strdup(!io_is_memory(io) && realpath(path, whole) ? whole : path);
 }
 
 det_status io_list(struct io *io, const char *path, struct arena *mem,
@@ -392,24 +442,37 @@ static det_status read_rest(struct io_file *file, uint64_t size_hint, struct buf
     }
 }
 
-det_status io_read_file(struct io *io, const char *path, struct buf *ret_bytes,
-                        struct err *err)
+static det_status read_opened(struct io *io, const char *path, unsigned flags,
+                              struct buf *ret_bytes, struct err *err)
 {
     CLEANUP(io_closep) struct io_file *file = NULL;
     size_t len_before = ret_bytes->len;
     uint64_t size = 0;
-    det_status status = io_open(io, path, IO_READ, &file, err);
+    det_status status = io_open(io, path, flags, &file, err);
 
     if (status)
         return status;
     status = io_size(file, &size, err);
     if (status)
         return status;
-    /* One byte more than the size: the first read then also sees the end. */
-    status = read_rest(file, size + 1, ret_bytes, err);
+    /* One byte more than the size: the first read then also sees the end.  A file of the
+     * kernel has size 0, and some give their content to the first read only. */
+    status = read_rest(file, size ? size + 1 : 0, ret_bytes, err);
     if (status)
         buf_cut(ret_bytes, len_before);
     return status;
+}
+
+det_status io_read_file(struct io *io, const char *path, struct buf *ret_bytes,
+                        struct err *err)
+{
+    return read_opened(io, path, IO_READ, ret_bytes, err);
+}
+
+det_status io_read_plain(struct io *io, const char *path, struct buf *ret_bytes,
+                         struct err *err)
+{
+    return read_opened(io, path, IO_READ | IO_PLAIN, ret_bytes, err);
 }
 
 /* The directory of `path`, owned: a new name is durable only when its directory is

@@ -30,6 +30,8 @@ enum io_flags {
     IO_TRUNCATE = 16,
     IO_PRIVATE = 32, /* with IO_CREATE: only its owner may read it (0600, else 0644) */
     IO_PLAIN = 64,   /* refuses links, pipes and devices: for folders of others */
+    IO_FOLDER =
+        128, /* a directory: for io_lock(), io_sync_all() and io_stat_of() only */
 };
 
 enum io_kind { IO_NONE, IO_FILE, IO_DIRECTORY, IO_LINK, IO_OTHER };
@@ -41,6 +43,8 @@ struct io_stat {
     int64_t modified_us;
     uint32_t uid;
     uint32_t gid;
+    uint64_t device; /* both together: which file it is, whatever its name */
+    uint64_t inode;
 };
 
 struct io *io_system(void);
@@ -89,6 +93,11 @@ det_status io_write_at(struct io_file *file, uint64_t offset, const void *bytes,
 det_status io_append(struct io_file *file, const void *bytes, size_t len,
                      struct err *err);
 det_status io_sync(struct io_file *file, struct err *err);
+/* Makes everything durable that was written to the file system of a folder (IO_FOLDER),
+ * bytes and names, by whomever: for many small files that is far cheaper than a sync for
+ * each.  A failure since the folder was opened is told; open it before you write.
+ * DET_UNSUPPORTED: the file system does not promise that; sync each file. */
+det_status io_sync_all(struct io_file *folder, struct err *err);
 det_status io_truncate(struct io_file *file, uint64_t size_bytes, struct err *err);
 det_status io_size(struct io_file *file, uint64_t *ret_size_bytes, struct err *err);
 /* An advisory lock on the whole file, held until it is closed or the process dies.
@@ -98,15 +107,27 @@ det_status io_lock(struct io_file *file, struct err *err);
  * one.  A holder of the exclusive lock gives it up for this one, and somebody else may
  * come in between (DET_BUSY: then neither is held). */
 det_status io_lock_shared(struct io_file *file, struct err *err);
+/* An exclusive lock on some bytes, as other programs lock them with fcntl().  It belongs to
+ * this open file: closing others of the same file does not drop it.  DET_BUSY as above.  A
+ * memory file system has no other programs. */
+det_status io_lock_bytes(struct io_file *file, uint64_t from, uint64_t len,
+                         struct err *err);
 /* Hints that these bytes may be written to disk already: a later sync has less to do.
  * Promises nothing and cannot fail. */
 void io_write_behind(struct io_file *file, uint64_t offset, uint64_t len);
+/* Whether reads and writes of this file go past the kernel's cache: they cost little of a
+ * processor, and push nothing else out of the cache.  While they do, offsets, lengths and
+ * memory are multiples of IO_DIRECT_BYTES.  False: it cannot; nothing has changed. */
+enum { IO_DIRECT_BYTES = 4096 };
+bool io_direct(struct io_file *file, bool is_direct);
 /* Makes an empty file a copy of another that shares its bytes, where the file system
  * can do that.  False: it cannot; copy the bytes. */
 bool io_clone(struct io_file *from, struct io_file *to);
 /* Copies all bytes into an empty file inside the kernel or the file server.  False: it
  * cannot, or there is no room; copy from the beginning. */
 bool io_copy(struct io_file *from, struct io_file *to);
+/* Of the open file, wherever its name is now. */
+det_status io_stat_of(struct io_file *file, struct io_stat *ret_stat, struct err *err);
 /* The descriptor, for poll and for children; -1 in a memory file system. */
 int io_fd(const struct io_file *file);
 
@@ -156,7 +177,14 @@ det_status io_remove(struct io *io, const char *path, struct err *err);
 /* With everything in it, including links but not their targets; it may be missing.  A
  * failure leaves the rest. */
 det_status io_remove_tree(struct io *io, const char *path, struct err *err);
+/* Also directories that their owner, this process' user, has closed to himself. */
+det_status io_remove_closed_tree(struct io *io, const char *path, struct err *err);
 det_status io_sync_dir(struct io *io, const char *path, struct err *err);
+/* The directory that the path is in: its name there becomes durable. */
+det_status io_sync_parent(struct io *io, const char *path, struct err *err);
+/* Where a path leads if it is, or has in it, a symlink; `path` itself if nothing is there.
+ * To be freed with mem_free(); NULL: out of memory. */
+char *io_resolve(struct io *io, const char *path);
 /* The names in a directory, sorted, without "." and "..": an array in `mem` that ends
  * with NULL. */
 det_status io_list(struct io *io, const char *path, struct arena *mem,
@@ -168,6 +196,9 @@ det_status io_list(struct io *io, const char *path, struct arena *mem,
  * ones. */
 det_status io_read_file(struct io *io, const char *path, struct buf *ret_bytes,
                         struct err *err);
+/* The same for folders of others: refuses links, pipes and devices. */
+det_status io_read_plain(struct io *io, const char *path, struct buf *ret_bytes,
+                         struct err *err);
 det_status io_replace(struct io *io, const char *path, const void *bytes, size_t len,
                       bool is_private, struct err *err);
 

@@ -228,6 +228,24 @@ void disk_sync(struct disk *disk, struct node *directory)
     }
 }
 
+/* Settling removes nodes that have no name NOW; these are not met here. */
+static bool sync_below(struct disk *disk, struct node *directory)
+{
+    const struct place *at = node_first_name(directory);
+    bool is_whole = true;
+
+    disk_sync(disk, directory);
+    for (; at && is_whole; at = node_next_name(at))
+        is_whole = at->owner->kind == IO_DIRECTORY ? sync_below(disk, at->owner)
+                                                   : node_sync(at->owner);
+    return is_whole;
+}
+
+bool disk_sync_all(struct disk *disk)
+{
+    return sync_below(disk, disk->root);
+}
+
 /* Ends, since the durable world is a tree (rules 1 and 2). */
 static bool node_survives(const struct disk *disk, const struct node *node)
 {

@@ -101,6 +101,8 @@ void disk_remove_tree(struct disk *disk, struct node *top);
 /* Frees the node if it has no place and nobody has it open or mapped. */
 void disk_reap(struct disk *disk, struct node *node);
 void disk_sync(struct disk *disk, struct node *directory);
+/* Every name and every byte.  False: out of memory, a part may be durable. */
+bool disk_sync_all(struct disk *disk);
 /* Also forgets open files and locks. */
 void disk_crash(struct disk *disk);
 /* All bytes of files that have a name or are open. */

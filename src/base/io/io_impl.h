@@ -25,6 +25,7 @@ struct io_ops {
     det_status (*append)(struct io_file *file, const void *bytes, size_t len,
                          struct err *err);
     det_status (*sync)(struct io_file *file, struct err *err);
+    det_status (*sync_all)(struct io_file *folder, struct err *err);
     det_status (*truncate)(struct io_file *file, uint64_t size_bytes, struct err *err);
     det_status (*size)(struct io_file *file, uint64_t *ret_size_bytes, struct err *err);
     det_status (*lock)(struct io_file *file, bool is_shared, struct err *err);
@@ -33,6 +34,8 @@ struct io_ops {
                       struct io_map *ret_map, struct err *err);
     void (*unmap)(struct io_map *map);
     int (*fd)(const struct io_file *file);
+    det_status (*stat_of)(struct io_file *file, struct io_stat *ret_stat,
+                          struct err *err);
 
     det_status (*stat)(struct io *io, const char *path, struct io_stat *ret_stat,
                        struct err *err);
@@ -43,7 +46,8 @@ struct io_ops {
     det_status (*rename)(struct io *io, const char *from, const char *to,
                          struct err *err);
     det_status (*remove)(struct io *io, const char *path, struct err *err);
-    det_status (*remove_tree)(struct io *io, const char *path, struct err *err);
+    det_status (*remove_tree)(struct io *io, const char *path, bool opens_closed,
+                              struct err *err);
     det_status (*sync_dir)(struct io *io, const char *path, struct err *err);
     det_status (*list)(struct io *io, const char *path, struct arena *mem,
                        const char ***ret_names, struct err *err);

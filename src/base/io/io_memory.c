@@ -91,8 +91,8 @@ static struct node *find_or_make(struct disk *disk, const char *path, unsigned f
         *ret_code = node ? 0 : ENOMEM;
     } else if (node && (flags & IO_CREATE) && (flags & IO_EXCLUSIVE)) {
         *ret_code = EEXIST;
-    } else if (node && node->kind == IO_DIRECTORY) {
-        *ret_code = EISDIR;
+    } else if (node && !!(flags & IO_FOLDER) != (node->kind == IO_DIRECTORY)) {
+        *ret_code = flags & IO_FOLDER ? ENOTDIR : EISDIR;
     }
     return *ret_code ? NULL : node;
 }
@@ -254,6 +254,18 @@ static det_status memory_sync(struct io_file *base, struct err *err)
     return status;
 }
 
+/* Not the folder alone: everything on the disk, as syncfs() does. */
+static det_status memory_sync_all(struct io_file *base, struct err *err)
+{
+    struct memory_io *fs = memory_of(base->io);
+    HOLD(fs);
+    det_status status = check_alive(file_of(base), err);
+
+    if (!status && !disk_sync_all(&fs->disk))
+        status = err_default(err, DET_NOMEM);
+    return status;
+}
+
 /* Growing counts against the limit although a real disk would leave a hole: simulations
  * should meet a full disk early. */
 static det_status memory_truncate(struct io_file *base, uint64_t size_bytes,
@@ -361,6 +373,20 @@ static int memory_fd(const struct io_file *base UNUSED)
 
 /* ---- names ---- */
 
+static struct io_stat stat_from(const struct node *node)
+{
+    return (struct io_stat){
+        .kind = node->kind,
+        .mode = node->mode,
+        .size_bytes = node->bytes[NOW].len,
+        .modified_us = node->modified,
+        /* Checks of ownership pass as for one's own files. */
+        .uid = geteuid(),
+        .gid = getegid(),
+        .inode = (uintptr_t)node,
+    };
+}
+
 static det_status memory_stat(struct io *io, const char *path, struct io_stat *ret_stat,
                               struct err *err)
 {
@@ -371,16 +397,19 @@ static det_status memory_stat(struct io *io, const char *path, struct io_stat *r
 
     if (!node)
         return io_fail(err, code, "look at", path);
-    *ret_stat = (struct io_stat){
-        .kind = node->kind,
-        .mode = node->mode,
-        .size_bytes = node->bytes[NOW].len,
-        .modified_us = node->modified,
-        /* Checks of ownership pass as for one's own files. */
-        .uid = geteuid(),
-        .gid = getegid(),
-    };
+    *ret_stat = stat_from(node);
     return DET_OK;
+}
+
+static det_status memory_stat_of(struct io_file *base, struct io_stat *ret_stat,
+                                 struct err *err)
+{
+    HOLD(memory_of(base->io));
+    det_status status = check_alive(file_of(base), err);
+
+    if (!status)
+        *ret_stat = stat_from(file_of(base)->node);
+    return status;
 }
 
 static det_status memory_space(struct io *io, const char *path,
@@ -438,7 +467,8 @@ static det_status memory_remove(struct io *io, const char *path, struct err *err
     return DET_OK;
 }
 
-static det_status memory_remove_tree(struct io *io, const char *path, struct err *err)
+static det_status memory_remove_tree(struct io *io, const char *path,
+                                     bool opens_closed UNUSED, struct err *err)
 {
     struct memory_io *fs = memory_of(io);
     HOLD(fs);
@@ -559,6 +589,7 @@ const struct io_ops io_memory_ops = {
     .write_at = memory_write_at,
     .append = memory_append,
     .sync = memory_sync,
+    .sync_all = memory_sync_all,
     .truncate = memory_truncate,
     .size = memory_size,
     .lock = memory_lock,
@@ -566,6 +597,7 @@ const struct io_ops io_memory_ops = {
     .map = memory_map,
     .unmap = memory_unmap,
     .fd = memory_fd,
+    .stat_of = memory_stat_of,
     .stat = memory_stat,
     .space = memory_space,
     .mkdir = memory_mkdir,

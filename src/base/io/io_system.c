@@ -14,7 +14,9 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/io/io_impl.h"
@@ -59,6 +61,8 @@ static int open_flags(unsigned flags)
     /* Refuses links, and does not wait for the other end of a pipe. */
     if (flags & IO_PLAIN)
         ret |= O_NOFOLLOW | O_NONBLOCK;
+    if (flags & IO_FOLDER)
+        ret |= O_DIRECTORY;
     /* A terminal that a daemon opens must not become its controlling terminal. */
     return ret | O_NOCTTY;
 }
@@ -71,7 +75,7 @@ static int check_kind(int fd, unsigned flags)
     if (fstat(fd, &st))
         return errno;
     if (S_ISDIR(st.st_mode))
-        return EISDIR;
+        return flags & IO_FOLDER ? 0 : EISDIR;
     return (flags & IO_PLAIN) && !S_ISREG(st.st_mode) ? EINVAL : 0;
 }
 
@@ -259,6 +263,51 @@ static det_status system_sync(struct io_file *file, struct err *err)
     return DET_OK;
 }
 
+/* File systems whose syncfs() writes everything, waits for it and tells of failures: they
+ * keep their data on this machine.  (Others hand a sync of one file to a server.) */
+static bool syncs_as_a_whole(int fd)
+{
+    static const unsigned long kinds[] = {
+        0xEF53,     /* ext2, ext3, ext4 */
+        0x58465342, /* XFS */
+        0x9123683E, /* Btrfs */
+        0xF2F52010, /* F2FS */
+        0x01021994, /* tmpfs */
+    };
+    struct statfs found;
+
+    if (fstatfs(fd, &found))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if ((unsigned long)found.f_type == kinds[i])
+            return true;
+    return false;
+}
+
+/* Linux tells of failures since 5.8.  Older ones sync each file, as before. */
+static bool tells_failures(void)
+{
+    struct utsname name;
+    unsigned major, minor;
+
+    return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+           (major > 5 || (major == 5 && minor >= 8));
+}
+
+static det_status system_sync_all(struct io_file *folder, struct err *err)
+{
+    int ret;
+
+    if (!syncs_as_a_whole(fd_of(folder)) || !tells_failures())
+        return err_set(err, DET_UNSUPPORTED,
+                       "the file system of '%s' is not synced as a whole",
+                       folder->path);
+    do
+        ret = syncfs(fd_of(folder));
+    while (ret && errno == EINTR);
+    return ret ? io_fail(err, errno, "sync", folder->path) : DET_OK;
+}
+
 static det_status system_truncate(struct io_file *file, uint64_t size_bytes,
                                   struct err *err)
 {
@@ -347,6 +396,21 @@ static enum io_kind kind_of(mode_t mode)
     return S_ISLNK(mode) ? IO_LINK : IO_OTHER;
 }
 
+static struct io_stat stat_from(const struct stat *st)
+{
+    return (struct io_stat){
+        .kind = kind_of(st->st_mode),
+        .mode = st->st_mode & 07777,
+        .size_bytes = (uint64_t)st->st_size,
+        .modified_us =
+            (int64_t)st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000,
+        .uid = st->st_uid,
+        .gid = st->st_gid,
+        .device = (uint64_t)st->st_dev,
+        .inode = (uint64_t)st->st_ino,
+    };
+}
+
 /* Does not follow links: the caller asks about the path itself. */
 static det_status system_stat(struct io *io UNUSED, const char *path,
                               struct io_stat *ret_stat, struct err *err)
@@ -355,14 +419,18 @@ static det_status system_stat(struct io *io UNUSED, const char *path,
 
     if (lstat(path, &st))
         return io_fail(err, errno, "look at", path);
-    *ret_stat = (struct io_stat){
-        .kind = kind_of(st.st_mode),
-        .mode = st.st_mode & 07777,
-        .size_bytes = (uint64_t)st.st_size,
-        .modified_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000,
-        .uid = st.st_uid,
-        .gid = st.st_gid,
-    };
+    *ret_stat = stat_from(&st);
+    return DET_OK;
+}
+
+static det_status system_stat_of(struct io_file *file, struct io_stat *ret_stat,
+                                 struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd_of(file), &st))
+        return io_fail(err, errno, "look at", file->path);
+    *ret_stat = stat_from(&st);
     return DET_OK;
 }
 
@@ -486,6 +554,7 @@ static DIR *open_directory(int at, const char *name, int flags)
 struct removal {
     int top;         /* of the whole */
     unsigned lifted; /* directories that were moved there */
+    bool opens_closed;
 };
 
 static int remove_entry(struct removal *removal, int at, const char *name, int depth);
@@ -522,20 +591,39 @@ static int lift_directory(struct removal *removal, int at, const char *name)
     return code == ENOENT ? 0 : code;
 }
 
+/* Our own directories may be closed to us: their names cannot be removed then. */
+static int remove_name(const struct removal *removal, int at, const char *name)
+{
+    if (unlinkat(at, name, 0) == 0)
+        return 0;
+    if (errno != EACCES || !removal->opens_closed || fchmod(at, 0700))
+        return errno;
+    return unlinkat(at, name, 0) ? errno : 0;
+}
+
+/* The same for their content. */
+static DIR *open_to_remove(const struct removal *removal, int at, const char *name)
+{
+    DIR *dir = open_directory(at, name, O_NOFOLLOW);
+
+    if (dir || errno != EACCES || !removal->opens_closed ||
+        fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW))
+        return dir;
+    return open_directory(at, name, O_NOFOLLOW);
+}
+
 /* A name that is gone already is fine. */
 static int remove_entry(struct removal *removal, int at, const char *name, int depth)
 {
     CLEANUP(closedirp) DIR *dir = NULL;
     unsigned lifted;
-    int code;
+    int code = remove_name(removal, at, name);
 
-    if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
-        return 0;
-    if (errno != EISDIR)
-        return errno;
+    if (code != EISDIR)
+        return code == ENOENT ? 0 : code;
     if (depth == REMOVE_DEPTH)
         return lift_directory(removal, at, name);
-    dir = open_directory(at, name, O_NOFOLLOW);
+    dir = open_to_remove(removal, at, name);
     if (!dir)
         return errno == ENOENT ? 0 : errno;
     if (depth == 0)
@@ -550,9 +638,9 @@ static int remove_entry(struct removal *removal, int at, const char *name, int d
 }
 
 static det_status system_remove_tree(struct io *io UNUSED, const char *path,
-                                     struct err *err)
+                                     bool opens_closed, struct err *err)
 {
-    struct removal removal = {.top = -1};
+    struct removal removal = {.top = -1, .opens_closed = opens_closed};
     int code = remove_entry(&removal, AT_FDCWD, path, 0);
 
     return code ? io_fail(err, code, "remove", path) : DET_OK;
@@ -628,6 +716,7 @@ static const struct io_ops system_ops = {
     .write_at = system_write_at,
     .append = system_append,
     .sync = system_sync,
+    .sync_all = system_sync_all,
     .truncate = system_truncate,
     .size = system_size,
     .lock = system_lock,
@@ -635,6 +724,7 @@ static const struct io_ops system_ops = {
     .map = system_map,
     .unmap = system_unmap,
     .fd = fd_of,
+    .stat_of = system_stat_of,
     .stat = system_stat,
     .space = system_space,
     .mkdir = system_mkdir,

@@ -44,3 +44,38 @@ void allowance_give(struct allowance *allowance, uint32_t group, size_t bytes)
     give_one(&allowance->group[group % ALLOWANCE_GROUPS], bytes);
     give_one(&allowance->taken, bytes);
 }
+
+bool allowance_part_take(struct allowance_part *part, size_t bytes)
+{
+    if (!part->from)
+        return true;
+    if (allowance_take(part->from, part->group, bytes)) {
+        part->taken += bytes;
+        return true;
+    }
+    part->was_refused = true;
+    return false;
+}
+
+void allowance_part_give(struct allowance_part *part)
+{
+    if (part->taken)
+        allowance_give(part->from, part->group, part->taken);
+    part->taken = 0;
+    part->was_refused = false;
+}
+
+void allowance_part_move(struct allowance_part *part, struct allowance_part *to)
+{
+    if (!part->taken)
+        return;
+    if (to->from == part->from && to->group == part->group) {
+        to->taken += part->taken;
+        part->taken = 0;
+    } else if (!to->taken) {
+        *to = *part;
+        part->taken = 0;
+    } else {
+        allowance_part_give(part); /* cannot be kept apart */
+    }
+}

@@ -22,8 +22,21 @@ struct allowance {
     _Atomic size_t group[ALLOWANCE_GROUPS];
 };
 
+/* What one holder, for example a buffer, has taken for its group.  {0}: it is not bound. */
+struct allowance_part {
+    struct allowance *from; /* NULL: no bound */
+    uint32_t group;
+    bool was_refused; /* since it gave all back */
+    size_t taken;
+};
+
 /* False: nothing was taken. */
 bool allowance_take(struct allowance *allowance, uint32_t group, size_t bytes);
 void allowance_give(struct allowance *allowance, uint32_t group, size_t bytes);
+
+bool allowance_part_take(struct allowance_part *part, size_t bytes);
+void allowance_part_give(struct allowance_part *part); /* all of it */
+/* Adds all of it to `to`, which is of the same group. */
+void allowance_part_move(struct allowance_part *part, struct allowance_part *to);
 
 #endif

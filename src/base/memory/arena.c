@@ -6,17 +6,30 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/memory/buf.h"
 #include "base/memory/mem.h"
 
 /* The first chunk is small, since ten thousand requests may wait at once; each further
- * one is twice as large as the one before, up to CHUNK_MOST. */
-enum { ALIGNMENT = 16, CHUNK_LEAST = 1024, CHUNK_MOST = 64 * 1024 };
+ * one is twice as large as the one before, up to CHUNK_MOST, which the C library gives
+ * back to the system at once (main/process_limits.c). */
+enum {
+    ALIGNMENT = 16,
+    CHUNK_LEAST = 1024,
+    CHUNK_MOST = 512 * 1024,
+    CHUNK_COUNTED = 32 * 1024, /* from this size on, its allowance counts */
+};
 
 struct arena_chunk {
     struct arena_chunk *older;
     size_t size; /* of `bytes` */
     size_t used;
     _Alignas(ALIGNMENT) unsigned char bytes[];
+};
+
+/* Memory of a buffer; the struct itself is in a chunk. */
+struct arena_kept {
+    struct arena_kept *older;
+    char *bytes;
 };
 
 static struct arena_chunk *chunk_add(struct arena *mem, size_t size)
@@ -27,6 +40,8 @@ static struct arena_chunk *chunk_add(struct arena *mem, size_t size)
 
     if (want < size)
         want = size;
+    if (want >= CHUNK_COUNTED && !allowance_part_take(&mem->part, want))
+        return NULL;
     chunk = mem_alloc(sizeof(*chunk) + want);
     if (!chunk)
         return NULL;
@@ -119,9 +134,33 @@ char *arena_printf(struct arena *mem, const char *fmt, ...)
     return text;
 }
 
-static void chunks_free(struct arena_chunk *chunk)
+char *arena_keep(struct arena *mem, struct buf *buf)
 {
-    while (chunk) {
+    struct arena_kept *kept = arena_new(mem, struct arena_kept);
+
+    if (!kept)
+        return NULL;
+    allowance_part_move(&buf->part, &mem->part);
+    kept->bytes = buf_take(buf);
+    if (!kept->bytes)
+        return refuse_allocation(mem);
+    kept->older = mem->kept;
+    mem->kept = kept;
+    return kept->bytes;
+}
+
+static void free_kept(struct arena *mem)
+{
+    for (struct arena_kept *kept = mem->kept; kept; kept = kept->older)
+        mem_free(kept->bytes);
+    mem->kept = NULL;
+    allowance_part_give(&mem->part);
+}
+
+/* Frees the chunks down to `last`, which stays. */
+static void chunks_free(struct arena_chunk *chunk, const struct arena_chunk *last)
+{
+    while (chunk != last) {
         struct arena_chunk *older = chunk->older;
 
         mem_free(chunk);
@@ -133,18 +172,14 @@ void arena_clear(struct arena *mem)
 {
     struct arena_chunk *first = mem->chunk;
 
+    free_kept(mem);
     mem->used = 0;
     mem->has_failed = false;
     if (!first)
         return;
     while (first->older)
         first = first->older;
-    for (struct arena_chunk *c = mem->chunk; c != first;) {
-        struct arena_chunk *older = c->older;
-
-        mem_free(c);
-        c = older;
-    }
+    chunks_free(mem->chunk, first);
     /* Only the used part was written to; the rest is still zero. */
     memset(first->bytes, 0, first->used);
     first->used = 0;
@@ -153,7 +188,8 @@ void arena_clear(struct arena *mem)
 
 void arena_done(struct arena *mem)
 {
-    chunks_free(mem->chunk);
+    free_kept(mem);
+    chunks_free(mem->chunk, NULL);
     mem->chunk = NULL;
     mem->used = 0;
 }

@@ -13,14 +13,20 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "base/memory/allowance.h"
 
 struct arena_chunk;
+struct arena_kept;
+struct buf;
 
 struct arena {
-    struct arena_chunk *chunk; /* the newest; the others hang behind it */
-    size_t used;               /* bytes handed out since the last clear */
-    size_t limit;              /* a larger total is refused */
-    bool has_failed;           /* an allocation was refused since the last clear */
+    struct arena_chunk *chunk;  /* the newest; the others hang behind it */
+    struct arena_kept *kept;    /* see arena_keep() */
+    size_t used;                /* bytes handed out since the last clear */
+    size_t limit;               /* a larger total is refused */
+    bool has_failed;            /* an allocation was refused since the last clear */
+    struct allowance_part part; /* bounds what many arenas take together; small ones are
+                                   not counted */
 };
 
 #define ARENA_INIT(limit_bytes)                                                        \
@@ -35,6 +41,10 @@ char *arena_strdup(struct arena *mem, const char *str); /* NULL for NULL */
 char *arena_strndup(struct arena *mem, const char *str, size_t len);
 char *arena_printf(struct arena *mem, const char *fmt, ...) PRINTF_LIKE(2, 3);
 char *arena_vprintf(struct arena *mem, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
+
+/* Takes the buffer's memory, without copying it, and leaves the buffer empty.  NULL when the
+ * buffer had failed, or memory is out. */
+char *arena_keep(struct arena *mem, struct buf *buf);
 
 #define arena_new(mem, type) ((type *)arena_alloc((mem), sizeof(type)))
 #define arena_array(mem, type, count)                                                  \

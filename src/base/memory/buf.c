@@ -7,15 +7,38 @@
 
 #include "base/memory/mem.h"
 
-enum { BUF_LEAST = 64 };
+enum {
+    BUF_LEAST = 64,
+    BUF_COUNTED = 8 << 10, /* from this size on, its allowance counts */
+    BUF_LARGE = 1 << 20,   /* a counted one grows by a quarter from here on */
+};
 
 /* Shared by all empty buffers and never written to: `cap` 0 says it is not owned. */
 char buf_empty[1];
 
+/* Doubling: each byte is copied about once, however small the additions are.  A large
+ * addition, for example a whole archive, gets what it needs and a little for its end. */
+static size_t next_cap(const struct buf *buf, size_t need)
+{
+    size_t cap = buf->cap ? buf->cap : BUF_LEAST;
+
+    if (buf->part.from && need > BUF_LARGE)
+        return need + (need / 2 > buf->len ? (size_t)BUF_COUNTED : need / 4);
+    while (cap < need)
+        cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+    return cap;
+}
+
+static bool take_part(struct buf *buf, size_t cap)
+{
+    return cap < BUF_COUNTED || cap <= buf->part.taken ||
+           allowance_part_take(&buf->part, cap - buf->part.taken);
+}
+
 char *buf_room(struct buf *buf, size_t len)
 {
     size_t need = buf->len + len + 1;
-    size_t cap = buf->cap ? buf->cap : BUF_LEAST;
+    size_t cap;
     char *data;
 
     if (buf->status)
@@ -27,9 +50,11 @@ char *buf_room(struct buf *buf, size_t len)
     if (need <= buf->cap)
         return buf->data + buf->len;
 
-    /* Doubling: each byte is copied about once, however small the additions are. */
-    while (cap < need)
-        cap = cap > SIZE_MAX / 2 ? need : cap * 2;
+    cap = next_cap(buf, need);
+    if (!take_part(buf, cap)) {
+        buf->status = DET_BUSY;
+        return NULL;
+    }
     data = mem_resize(buf->cap ? buf->data : NULL, cap, 1);
     if (!data) {
         buf->status = DET_NOMEM;
@@ -151,6 +176,7 @@ char *buf_take(struct buf *buf)
         buf_done(buf);
     buf->data = buf_empty;
     buf->len = buf->cap = 0;
+    allowance_part_give(&buf->part);
     return data;
 }
 
@@ -166,4 +192,5 @@ void buf_done(struct buf *buf)
         mem_free(buf->data);
     buf->data = buf_empty;
     buf->len = buf->cap = 0;
+    allowance_part_give(&buf->part);
 }

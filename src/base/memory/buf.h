@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/memory/allowance.h"
 #include "det/status.h"
 
 struct buf {
@@ -21,6 +22,8 @@ struct buf {
     size_t cap;   /* 0: the buffer owns no memory yet */
     size_t limit; /* 0: no limit */
     det_status status;
+    /* bounds what many buffers take together; small ones are not counted */
+    struct allowance_part part;
 };
 
 extern char buf_empty[1];
@@ -55,7 +58,7 @@ void buf_drop(struct buf *buf, size_t len);
 void buf_cut(struct buf *buf, size_t len);
 
 /* Returns the bytes owned (mem_free()) and leaves the buffer empty; NULL when the
- * buffer had failed. */
+ * buffer had failed.  Its allowance counts them no longer, unless its part was moved. */
 char *buf_take(struct buf *buf);
 
 void buf_clear(struct buf *buf); /* empty, no failure, keeps its memory */

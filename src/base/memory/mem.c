@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/memory/mem.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,11 @@ void *mem_resize(void *old, size_t count, size_t size)
 void mem_free(void *ptr)
 {
     free(ptr);
+}
+
+void mem_trim(void)
+{
+    (void)malloc_trim(0);
 }
 
 char *mem_strndup(const char *str, size_t len)

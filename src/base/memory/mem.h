@@ -13,6 +13,8 @@
 void *mem_alloc(size_t size);
 void *mem_array(size_t count, size_t size);
 void *mem_resize(void *old, size_t count, size_t size);
+/* Gives freed memory back to the system; takes milliseconds. */
+void mem_trim(void);
 void mem_free(void *ptr);
 
 /* Returns owned copies; NULL when out of memory, or for a NULL string. */

@@ -8,6 +8,7 @@
 #include "base/thread/executor.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/thread/executor_impl.h"
@@ -200,6 +201,27 @@ bool work_withdraw(struct work *work)
     return true;
 }
 
+uint32_t executor_lane_states(const struct executor *exec, struct lane_state *states,
+                              uint32_t most)
+{
+    uint32_t count = 0;
+
+    for (const struct lane *lane = exec->lanes; lane && count < most;
+         lane = lane->next) {
+        struct lane_state *state = &states[count++];
+
+        *state = (struct lane_state){
+            .width = lane->width,
+            .waiting = lane->queued,
+            .busy_us = atomic_load_explicit(&lane->busy_us, memory_order_relaxed),
+            .wait = &lane->wait};
+        for (uint32_t i = 0; i < lane->groups; i++)
+            state->running += lane->group[i].running;
+        snprintf(state->name, sizeof(state->name), "%s", lane->name);
+    }
+    return count;
+}
+
 int64_t executor_next_due_us(const struct executor *exec)
 {
     const struct tree_node *first = tree_first(&exec->timed);
@@ -263,6 +285,11 @@ void lane_post_at(struct lane *lane, struct work *work, int64_t due_us)
 bool lane_cancel(struct lane *lane, struct work *work)
 {
     return lane->exec->ops->cancel(lane, work);
+}
+
+uint32_t executor_look(struct executor *exec, struct lane_state *states, uint32_t most)
+{
+    return exec->ops->look(exec, states, most);
 }
 
 det_status gate_new(struct executor *exec, struct gate **ret_gate, struct err *err)

@@ -32,6 +32,7 @@
 #include "base/memory/tree.h"
 
 struct executor;
+struct histogram;
 struct lane;
 struct work;
 
@@ -43,7 +44,7 @@ struct work {
     work_fn *run;
     struct work *next;      /* owned by the lane while queued */
     struct lane *lane;      /* where it is queued or due */
-    int64_t due_us;         /* on the monotonic clock */
+    int64_t due_us;         /* on the monotonic clock; once queued: since when */
     struct tree_node timed; /* its place among the due times */
     uint32_t turn;          /* its group, in a lane that takes turns; see there */
     enum work_state state;  /* guarded by the executor's lock */
@@ -84,6 +85,20 @@ void lane_post_at(struct lane *lane, struct work *work, int64_t due_us);
  * posted. */
 bool lane_cancel(struct lane *lane, struct work *work);
 
+/* How busy a lane is.  The twin measures no times. */
+enum { LANE_NAME = 16 }; /* the kernel's limit for a thread's name, with its NUL */
+struct lane_state {
+    char name[LANE_NAME];
+    uint32_t width;
+    uint32_t waiting; /* items in its queue */
+    uint32_t running;
+    uint64_t busy_us; /* spent in items, of all threads together */
+    const struct histogram
+        *wait; /* in its queue (histogram_latency_us); lives as the lane */
+};
+/* Returns how many of at most `most` states were written. */
+uint32_t executor_look(struct executor *exec, struct lane_state *states, uint32_t most);
+
 const struct clock *executor_clock(const struct executor *exec);
 bool executor_is_single(const struct executor *exec);
 
@@ -93,6 +108,9 @@ bool executor_is_single(const struct executor *exec);
  * taken up by the items below on the stack. */
 bool executor_pump(struct executor *exec);
 bool executor_pump_until(struct executor *exec, const bool *done);
+/* Only for executor_single: from now on each item of the lane takes up to `most_us`; the
+ * other lanes go on meanwhile.  0: no time, as at first. */
+void lane_slow_down(struct lane *lane, int64_t most_us);
 
 /* A gate lets a thread outside all lanes (main, a blocking client) wait until a work
  * item opens it.  An open gate stays open; the waiting thread may free it at once, or

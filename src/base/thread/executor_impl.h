@@ -8,10 +8,9 @@
 #ifndef BASE_THREAD_EXECUTOR_IMPL_H
 #define BASE_THREAD_EXECUTOR_IMPL_H
 
+#include "base/histogram.h"
 #include "base/memory/tree.h"
 #include "base/thread/executor.h"
-
-enum { LANE_NAME = 16 }; /* the kernel's limit for a thread's name, with its NUL */
 
 struct executor_ops {
     void (*free)(struct executor *exec);
@@ -21,6 +20,7 @@ struct executor_ops {
     void (*post)(struct lane *lane, struct work *work);
     void (*post_at)(struct lane *lane, struct work *work, int64_t due_us);
     bool (*cancel)(struct lane *lane, struct work *work);
+    uint32_t (*look)(struct executor *exec, struct lane_state *states, uint32_t most);
     det_status (*gate_new)(struct executor *exec, struct gate **ret_gate,
                            struct err *err);
     void (*gate_free)(struct gate *gate);
@@ -53,6 +53,8 @@ struct lane {
     uint32_t queued;
     uint32_t width;
     char name[LANE_NAME];
+    struct histogram wait; /* this and busy_us need no lock */
+    _Atomic uint64_t busy_us;
 };
 
 struct gate {
@@ -88,6 +90,10 @@ void lane_ran(struct lane *lane, uint32_t group);
 /* Takes the work item out of the queue or tree it waits in; false when it does not
  * wait. */
 bool work_withdraw(struct work *work);
+
+/* See executor_look(). */
+uint32_t executor_lane_states(const struct executor *exec, struct lane_state *states,
+                              uint32_t most);
 
 /* The earliest due time; INT64_MAX when no work item is timed. */
 int64_t executor_next_due_us(const struct executor *exec);

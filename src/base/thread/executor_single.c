@@ -5,7 +5,7 @@
  * The generator chooses what threads would leave to chance: which of the ready lanes
  * goes next and, in a wide lane, which of the work items that its threads could have
  * taken.  Time stands still while any work item is ready, and then jumps to the next
- * due time.
+ * due time.  A lane that was slowed down is busy for a while after each of its items.
  *
  * A work item may wait by pumping.  A lane counts its work items on the stack and is
  * passed over while they fill its width, as its threads would be busy. */
@@ -24,6 +24,8 @@ struct single {
 struct single_lane {
     struct lane lane;
     uint32_t running; /* its tasks on the stack */
+    int64_t slow_us;  /* each item takes up to this long */
+    int64_t busy_until_us;
 };
 
 static struct single *single_of(struct executor *exec)
@@ -37,9 +39,25 @@ static struct single_lane *lane_of(struct lane *lane)
 }
 
 /* A lane that waits below on the stack is as busy as a thread that waits. */
-static bool is_ready(struct lane *lane)
+static bool has_item(struct lane *lane)
 {
     return lane_choices(lane) && lane_of(lane)->running < lane->width;
+}
+
+static bool is_ready(const struct single *single, struct lane *lane)
+{
+    return has_item(lane) && lane_of(lane)->busy_until_us <= single->clock->mono_us;
+}
+
+/* When a lane that is only busy has an item again; INT64_MAX: there is no such lane. */
+static int64_t next_ready_us(const struct single *single)
+{
+    int64_t first_us = INT64_MAX;
+
+    for (struct lane *lane = single->exec.lanes; lane; lane = lane->next)
+        if (has_item(lane))
+            first_us = MIN(first_us, lane_of(lane)->busy_until_us);
+    return first_us;
 }
 
 /* NULL: no lane has a work item that may run.  Counts first and then draws once: the
@@ -51,12 +69,12 @@ static struct lane *choose_lane(struct single *single)
     uint64_t ready = 0;
 
     for (struct lane *lane = single->exec.lanes; lane; lane = lane->next)
-        ready += is_ready(lane);
+        ready += is_ready(single, lane);
     if (!ready)
         return NULL;
     ready = rng64_below(&single->rng, ready);
     for (struct lane *lane = single->exec.lanes; lane; lane = lane->next)
-        if (is_ready(lane) && ready-- == 0)
+        if (is_ready(single, lane) && ready-- == 0)
             chosen = lane;
     return chosen;
 }
@@ -73,6 +91,10 @@ static void run_one(struct single *single, struct lane *lane)
     work->run(work);
     lane_of(lane)->running--;
     lane_ran(lane, group);
+    if (lane_of(lane)->slow_us)
+        lane_of(lane)->busy_until_us =
+            single->clock->mono_us +
+            (int64_t)rng64_below(&single->rng, (uint64_t)lane_of(lane)->slow_us);
 }
 
 /* In the order of due times: work items of one lane start in that order. */
@@ -99,7 +121,7 @@ static bool pump_once(struct single *single, int64_t deadline_us)
             run_one(single, lane);
             return true;
         }
-        due_us = executor_next_due_us(&single->exec);
+        due_us = MIN(executor_next_due_us(&single->exec), next_ready_us(single));
         if (due_us == INT64_MAX || due_us > deadline_us)
             return false;
         /* Its lane may be busy below on the stack; then the next round goes on to later
@@ -120,6 +142,12 @@ bool executor_pump_until(struct executor *exec, const bool *done)
     while (!*done && pump_once(single_of(exec), INT64_MAX))
         ;
     return *done;
+}
+
+void lane_slow_down(struct lane *lane, int64_t most_us)
+{
+    assert(executor_is_single(lane->exec) && most_us >= 0);
+    lane_of(lane)->slow_us = most_us;
 }
 
 static void single_post(struct lane *lane, struct work *work)
@@ -201,6 +229,12 @@ static void single_free(struct executor *exec)
     mem_free(single_of(exec));
 }
 
+static uint32_t single_look(struct executor *exec, struct lane_state *states,
+                            uint32_t most)
+{
+    return executor_lane_states(exec, states, most);
+}
+
 const struct executor_ops executor_single_ops = {
     .free = single_free,
     .lane_new = single_lane_new,
@@ -208,6 +242,7 @@ const struct executor_ops executor_single_ops = {
     .post = single_post,
     .post_at = single_post_at,
     .cancel = single_cancel,
+    .look = single_look,
     .gate_new = single_gate_new,
     .gate_free = single_gate_free,
     .gate_open = single_gate_open,

@@ -10,11 +10,15 @@
  *   sleepers   may count a thread that woke by itself: one needless wake.  Never too
  *              low: it sinks only together with a signal.
  *
+ * Each item is measured: how long it waited (since its post, or since it was due) and how
+ * long it ran.  A thread with more to do reads the clock once per item, a post once.
+ *
  * A thread does not touch a work item any more once its run() has begun. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "base/memory/mem.h"
@@ -124,24 +128,35 @@ static void wait_until(struct threads *threads, pthread_cond_t *cond, int64_t du
 /* No group: nothing ran yet. */
 enum { NO_GROUP = LANE_GROUPS };
 
-/* Ends the item that ran (*group) and waits for the next one of the lane; NULL when the
- * executor or the lane stops. */
+/* What a thread knows of the item it runs. */
+struct running {
+    uint32_t group;
+    int64_t since_us; /* when it was queued */
+    bool has_slept;   /* before it: the clock must be read again */
+};
+
+/* Ends the item that ran and waits for the next one of the lane; NULL when the executor or
+ * the lane stops. */
 static struct work *next_work(struct threads *threads, struct threads_lane *lane,
-                              uint32_t *group)
+                              struct running *at)
 {
     struct work *work = NULL;
 
     pthread_mutex_lock(&threads->mutex);
-    if (*group != NO_GROUP)
-        lane_ran(&lane->lane, *group);
+    if (at->group != NO_GROUP)
+        lane_ran(&lane->lane, at->group);
+    at->has_slept = at->group == NO_GROUP;
     /* Checked before the queue: once we stop, no further work item starts. */
     while (!threads->is_stopping && !lane->is_stopping) {
-        work = lane_take(&lane->lane, 0, group);
+        work = lane_take(&lane->lane, 0, &at->group);
         if (work)
             break;
         lane->sleepers++;
+        at->has_slept = true;
         pthread_cond_wait(&lane->wake, &threads->mutex);
     }
+    if (work)
+        at->since_us = work->due_us;
     pthread_mutex_unlock(&threads->mutex);
     return work;
 }
@@ -150,21 +165,34 @@ static void *lane_main(void *arg)
 {
     struct threads_lane *lane = arg;
     struct threads *threads = threads_of(lane->lane.exec);
-    uint32_t group = NO_GROUP;
+    const struct clock *clock = threads->exec.clock;
+    struct running at = {.group = NO_GROUP};
+    int64_t now_us = 0;
     struct work *work;
 
-    while ((work = next_work(threads, lane, &group)) != NULL)
+    while ((work = next_work(threads, lane, &at)) != NULL) {
+        int64_t begin_us = at.has_slept ? clock_mono_us(clock) : now_us;
+
+        histogram_add(&lane->lane.wait, &histogram_latency_us, begin_us - at.since_us);
         work->run(work);
+        now_us = clock_mono_us(clock);
+        atomic_fetch_add_explicit(&lane->lane.busy_us,
+                                  (uint64_t)MAX(now_us - begin_us, 0),
+                                  memory_order_relaxed);
+    }
     return NULL;
 }
 
 /* Returns whether a thread must be woken.  The caller wakes it after it has released
  * the lock; otherwise the woken thread would wait for the lock. */
-static bool queue_locked(struct lane *lane, struct work *work)
+static bool queue_locked(struct lane *lane, struct work *work, int64_t since_us)
 {
     struct threads_lane *to = lane_of(lane);
 
-    if (!lane_queue(lane, work) || to->sleepers == 0)
+    if (!lane_queue(lane, work))
+        return false;
+    work->due_us = since_us;
+    if (to->sleepers == 0)
         return false;
     to->sleepers--;
     return true;
@@ -186,7 +214,7 @@ static void *timer_main(void *arg)
             work = executor_take_due(exec, clock_mono_us(exec->clock));
         if (!work)
             wait_until(threads, &threads->timer_wake, due_us);
-        else if (queue_locked(work->lane, work))
+        else if (queue_locked(work->lane, work, due_us))
             pthread_cond_signal(&lane_of(work->lane)->wake);
     }
     pthread_mutex_unlock(&threads->mutex);
@@ -208,10 +236,11 @@ static void threads_take_turns(struct lane *lane, uint32_t most)
 static void threads_post(struct lane *lane, struct work *work)
 {
     struct threads *threads = threads_of(lane->exec);
+    int64_t now_us = clock_mono_us(threads->exec.clock);
     bool must_wake;
 
     pthread_mutex_lock(&threads->mutex);
-    must_wake = queue_locked(lane, work);
+    must_wake = queue_locked(lane, work, now_us);
     pthread_mutex_unlock(&threads->mutex);
     if (must_wake)
         pthread_cond_signal(&lane_of(lane)->wake);
@@ -244,6 +273,18 @@ static bool threads_cancel(struct lane *lane, struct work *work)
     was_waiting = work_withdraw(work);
     pthread_mutex_unlock(&threads->mutex);
     return was_waiting;
+}
+
+static uint32_t threads_look(struct executor *exec, struct lane_state *states,
+                             uint32_t most)
+{
+    struct threads *threads = threads_of(exec);
+    uint32_t count;
+
+    pthread_mutex_lock(&threads->mutex);
+    count = executor_lane_states(exec, states, most);
+    pthread_mutex_unlock(&threads->mutex);
+    return count;
 }
 
 /* ---- lanes ---- */
@@ -383,6 +424,7 @@ static const struct executor_ops threads_ops = {
     .post = threads_post,
     .post_at = threads_post_at,
     .cancel = threads_cancel,
+    .look = threads_look,
     .gate_new = threads_gate_new,
     .gate_free = threads_gate_free,
     .gate_open = threads_gate_open,

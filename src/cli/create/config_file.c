@@ -2,8 +2,10 @@
 #include "cli/create/config_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -15,7 +17,9 @@
 #include "data/json/json.h"
 #include "data/yaml/yaml.h"
 
-static det_status read_stdin(struct cli *cli, struct buf *text)
+/* A pipe has no size and no positions: `create <(make-config) .` names one. */
+static det_status read_stream(struct cli *cli, int fd, const char *name,
+                              struct buf *text)
 {
     ssize_t count = 1;
 
@@ -23,30 +27,43 @@ static det_status read_stdin(struct cli *cli, struct buf *text)
         char *room = buf_room(text, 1 << 16);
 
         if (!room)
-            return cli_fail(cli, text->status, "standard input is too large");
-        count = read(STDIN_FILENO, room, 1 << 16);
+            return cli_fail(cli, text->status, "%s is too large", name);
+        count = read(fd, room, 1 << 16);
         if (count < 0 && errno != EINTR)
-            return err_errno(cli->err, errno, "cannot read standard input");
+            return err_errno(cli->err, errno, "cannot read %s", name);
         if (count > 0)
             buf_took(text, (size_t)count);
     }
     return DET_OK;
 }
 
-det_status config_file_read(struct cli *cli, const char *path, struct buf *text)
+static det_status read_pipe(struct cli *cli, const char *path, struct buf *text)
 {
-    struct io_stat found;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     det_status st;
 
+    if (fd < 0)
+        return err_errno(cli->err, errno, "cannot open '%s'", path);
+    st = read_stream(cli, fd, path, text);
+    close(fd);
+    return st;
+}
+
+det_status config_file_read(struct cli *cli, const char *path, struct buf *text)
+{
+    struct stat found;
+    bool is_there = !stat(path, &found);
+
     if (!strcmp(path, "-"))
-        return read_stdin(cli, text);
-    st = io_read_file(io_system(), path, text, cli->err);
-    if (st && !io_stat(io_system(), path, &found, NULL) && found.kind == IO_DIRECTORY) {
+        return read_stream(cli, STDIN_FILENO, "standard input", text);
+    if (is_there && S_ISDIR(found.st_mode)) {
         (void)cli_fail(cli, DET_INVALID, "'%s' is a folder; expected a YAML file",
                        path);
         return cli_hint(cli, "the file comes first, then the folder with the code");
     }
-    return st;
+    if (is_there && !S_ISREG(found.st_mode))
+        return read_pipe(cli, path, text);
+    return io_read_file(io_system(), path, text, cli->err);
 }
 
 /* Marks a value of the n-th option: problems with it name the option, not a line. */

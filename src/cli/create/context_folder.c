@@ -2,7 +2,6 @@
 #include "cli/create/context_folder.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "cli/frame/cli.h"
 #include "data/json/json.h"
 #include "data/text.h"
+#include "model/field.h"
 
 enum { PROGRESS_BYTES = 8 << 20 };
 
@@ -31,19 +31,29 @@ static const char *folder_name(struct cli *cli, const char *folder)
 
 static void show_progress(void *arg, uint64_t done_bytes, uint64_t all_bytes)
 {
-    int *last = arg;
-    int percent = all_bytes ? (int)(100 * done_bytes / all_bytes) : 100;
+    struct cli *cli = arg;
 
-    if (percent == *last)
-        return;
-    *last = percent;
-    fprintf(stderr, "\rReading files... %d%%%s", percent,
-            percent == 100 ? "\r\033[K" : "");
+    progress_line_set(&cli->progress, "Reading files... %d%%",
+                      all_bytes ? (int)(100 * done_bytes / all_bytes) : 100);
 }
 
-det_status context_folder_scan(struct cli *cli, const char *folder, struct pack *pack)
+static det_status scan_all(struct cli *cli, const char *folder,
+                           const struct field_strs *includes, struct pack *pack)
 {
-    const char *name = folder_name(cli, folder);
+    det_status st = DET_OK;
+
+    pack_init(io_system(), &cli->mem, pack);
+    if (folder)
+        st = pack_scan(io_system(), folder, &cli->mem, pack, cli->err);
+    for (size_t i = 0; !st && i < includes->count; i++)
+        st = pack_include(pack, includes->at[i], cli->err);
+    return st;
+}
+
+det_status context_folder_scan(struct cli *cli, const char *folder,
+                               const struct field_strs *includes, struct pack *pack)
+{
+    const char *name = folder_name(cli, folder ? folder : includes->at[0]);
     char size[16];
     det_status st;
 
@@ -55,7 +65,7 @@ det_status context_folder_scan(struct cli *cli, const char *folder, struct pack 
         if (st)
             return st;
     }
-    st = pack_scan(io_system(), folder, &cli->mem, pack, cli->err);
+    st = scan_all(cli, folder, includes, pack);
     if (st) {
         buf_clear(&cli->out);
         cli_put(cli, "%s", cli->term.is_terminal ? "\n" : "");
@@ -70,7 +80,7 @@ det_status context_folder_scan(struct cli *cli, const char *folder, struct pack 
     return st;
 }
 
-static bool is_packed(const struct pack *pack, const char *path)
+bool context_folder_has(const struct pack *pack, const char *path)
 {
     while (strncmp(path, "./", 2) == 0)
         path += 2;
@@ -78,6 +88,21 @@ static bool is_packed(const struct pack *pack, const char *path)
         if (!strcmp(pack->entries.at[i].path, path))
             return true;
     return false;
+}
+
+/* A program of the folder cannot start where no folder is sent. */
+static void warn_without_folder(struct cli *cli, const struct json *config)
+{
+    const struct json *entrypoint = json_get(config, "entrypoint");
+    const char *command = json_str(entrypoint, NULL);
+
+    if (!command)
+        command = json_str(json_first(entrypoint), "");
+    if (!strncmp(command, "./", 2))
+        cli_note(cli,
+                 "warning: the entrypoint '%s' is in a folder, but no folder is sent; "
+                 "name the folder after the configuration",
+                 command);
 }
 
 det_status context_folder_check(struct cli *cli, const struct json *config,
@@ -89,6 +114,8 @@ det_status context_folder_check(struct cli *cli, const struct json *config,
     struct env_key key;
     det_status st;
 
+    if (!folder && !is_fork && !pack->entries.count)
+        warn_without_folder(cli, config);
     if (!wish.file || (!folder && is_fork))
         return DET_OK;
     if (!folder)
@@ -99,7 +126,7 @@ det_status context_folder_check(struct cli *cli, const struct json *config,
     st = env_wish_check(io_system(), &wish, &cli->mem, &key, cli->err);
     if (st)
         return err_prefix(cli->err, "environment.requirements");
-    if (!is_packed(pack, wish.file))
+    if (!context_folder_has(pack, wish.file))
         return cli_fail(
             cli, DET_INVALID,
             "environment.requirements: '%s' is not sent: .detignore names it",
@@ -110,12 +137,10 @@ det_status context_folder_check(struct cli *cli, const struct json *config,
 det_status context_folder_write(struct cli *cli, const struct pack *pack,
                                 struct json_writer *w, const char *key)
 {
-    bool shows = isatty(STDERR_FILENO) && pack->size_bytes > PROGRESS_BYTES;
-    int percent = -1;
+    bool shows = pack->size_bytes > PROGRESS_BYTES;
     det_status st =
-        pack_write(pack, w, key, shows ? show_progress : NULL, &percent, cli->err);
+        pack_write(pack, w, key, shows ? show_progress : NULL, cli, cli->err);
 
-    if (shows && st)
-        fputc('\n', stderr);
+    progress_line_end(&cli->progress);
     return st;
 }

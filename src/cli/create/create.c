@@ -3,6 +3,8 @@
 #include "cli/create/create.h"
 
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include "cli/create/context_folder.h"
 #include "cli/create/create_local.h"
 #include "cli/create/pack.h"
+#include "cli/create/python_choice.h"
 #include "cli/frame/arguments.h"
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
@@ -19,10 +22,12 @@
 #include "cli/frame/options.h"
 #include "cli/nouns/experiment_control.h"
 #include "cli/nouns/logs.h"
+#include "cli/trials/search_progress.h"
 #include "config/config_report.h"
 #include "config/experiment_config.h"
 #include "data/json/json.h"
 #include "data/yaml/yaml.h"
+#include "libdet/client/client.h"
 
 enum { CONFIG_LIMIT = 16 << 20 };
 
@@ -127,26 +132,61 @@ void create_show_warnings(struct cli *cli, const struct json *reply)
     }
 }
 
-static det_status send_experiment(struct cli *cli, const struct buf *config,
+det_status create_post(struct cli *cli, const char *what, const char *path,
+                       const struct buf *body, struct json **ret_reply,
+                       int *ret_interrupt)
+{
+    struct interrupt_notice *patience;
+    struct json *me;
+    char words[160];
+    det_status st = cli_get(cli, &me, "/api/v1/me"); /* asks for a password now */
+
+    if (st)
+        return st;
+    snprintf(words, sizeof(words),
+             "waiting for the master, to know whether the %s was created; Ctrl-C again "
+             "leaves at once",
+             what);
+    interrupt_patience_begin(words, &patience);
+    st = cli_send(cli, "POST", body->data, ret_reply, "%s", path);
+    *ret_interrupt = interrupt_patience_end(patience);
+    return st;
+}
+
+/* A template, or the parent of a fork, may name a Python that we do not see here. */
+static bool may_choose_python(const struct create_options *options)
+{
+    return !options->template_name && options->fork == CLI_UNSET;
+}
+
+static det_status send_experiment(struct cli *cli, struct buf *config,
                                   const struct experiment_config *checked,
                                   const char *folder, int64_t *ret_id)
 {
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     const struct create_options *options = cli->in->options;
+    const struct json *tree = checked->tree;
     struct pack pack = {0};
+    int interrupt = 0;
     struct json *reply;
     det_status st = DET_OK;
 
-    if (folder)
-        st = context_folder_scan(cli, folder, &pack);
+    if (options->fork != CLI_UNSET && !folder && options->includes.count)
+        return cli_fail(cli, DET_INVALID,
+                        "--include needs CONTEXT: the files of the experiment cannot "
+                        "be sent in part");
+    if (folder || options->includes.count)
+        st = context_folder_scan(cli, folder, &options->includes, &pack);
+    if (!st && may_choose_python(options))
+        st = python_choice_make(cli, &pack, config, &tree);
     if (!st)
-        st = context_folder_check(cli, checked->tree, options->fork != CLI_UNSET,
-                                  folder, &pack);
+        st = context_folder_check(cli, tree, options->fork != CLI_UNSET, folder, &pack);
     if (!st)
         st = write_body(cli, config, &pack, &body);
     pack_done(&pack);
     if (!st)
-        st = cli_send(cli, "POST", body.data, &reply, "/api/v1/experiments");
+        st = create_post(cli, "experiment", "/api/v1/experiments", &body, &reply,
+                         &interrupt);
     if (st)
         return st;
     *ret_id = json_i64(json_path(reply, "experiment.id"), 0);
@@ -154,7 +194,30 @@ static det_status send_experiment(struct cli *cli, const struct buf *config,
     cli_put(cli, "Created experiment %" PRId64 "\n", *ret_id);
     if (!options->paused)
         cli_put(cli, "Activated experiment %" PRId64 "\n", *ret_id);
-    return cli_flush(cli);
+    st = cli_flush(cli);
+    if (interrupt) {
+        cli_note(cli,
+                 "remove it with 'det e kill %" PRId64 "' and 'det e delete %" PRId64
+                 "'",
+                 *ret_id, *ret_id);
+        raise(interrupt);
+    }
+    return st;
+}
+
+/* Prints the first trial's log above the line that says how far the experiment is. */
+static det_status follow_first_trial(struct cli *cli, int64_t id,
+                                     const struct log_options *options)
+{
+    struct search_progress progress;
+    det_status st;
+
+    search_progress_begin(&progress, cli, id);
+    client_watch(cli->client, search_progress_tick, &progress);
+    st = logs_print_first_trial(cli, id, options);
+    client_watch(cli->client, NULL, NULL);
+    search_progress_end(&progress);
+    return st;
 }
 
 /* Ctrl-C does not end the experiment.  Users may expect otherwise, so a notice says it. */
@@ -172,9 +235,9 @@ static det_status follow_experiment(struct cli *cli, int64_t id)
              "', stop it with 'det e kill %" PRId64 "'",
              id, id, id);
     interrupt_notice_begin(words, &notice);
-    st = logs_print_first_trial(cli, id, &options);
+    st = follow_first_trial(cli, id, &options);
     if (!st)
-        st = experiment_control_wait(cli, id, CLI_UNSET, &state);
+        st = experiment_control_wait(cli, id, NULL, &state);
     interrupt_notice_end(notice);
     if (st)
         return st;
@@ -188,7 +251,7 @@ det_status run_experiment_create(struct cli *cli, const struct cli_invocation *i
     CLEANUP(buf_done) struct buf config = BUF_LIMITED(CONFIG_LIMIT);
     const struct create_options *options = in->options;
     struct experiment_config checked;
-    int64_t id;
+    int64_t id = 0;
     det_status st;
 
     if (options->test && !in->globals.local)

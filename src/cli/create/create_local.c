@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/env/interpreter.h"
 #include "agent/task/prepare/entrypoint.h"
 #include "agent/task/prepare/task_layout.h"
 #include "base/compiler.h"
@@ -25,6 +26,7 @@
 #include "cli/output/format.h"
 #include "config/experiment_config.h"
 #include "data/json/json.h"
+#include "model/determinism.h"
 #include "search/searcher.h"
 
 /* ---- the trial ------------------------------------------------------------------- */
@@ -90,6 +92,16 @@ static det_status set_variables(struct cli *cli, const struct experiment_config 
     return st;
 }
 
+static det_status set_determinism(struct cli *cli, const char *seed)
+{
+    det_status st = launch_set(cli, DETERMINISM_HASH, seed);
+
+    for (size_t i = 0; !st && i < determinism_variable_count; i++)
+        st = launch_set(cli, determinism_variables[i].name,
+                        determinism_variables[i].value);
+    return st;
+}
+
 static det_status set_trial(struct cli *cli, const struct experiment_config *config,
                             const struct search_op *trial)
 {
@@ -97,6 +109,8 @@ static det_status set_trial(struct cli *cli, const struct experiment_config *con
     const char *text = format_i64(cli, seed);
     det_status st = text ? launch_set(cli, "DET_TRIAL_SEED", text) : cli_nomem(cli);
 
+    if (!st && determinism_is_wanted(config->tree))
+        st = set_determinism(cli, text);
     if (!st)
         st = launch_set(cli, "DET_HPARAMS", trial->hparams);
     if (!st) /* a launcher in the entrypoint starts one process */
@@ -151,6 +165,10 @@ det_status create_local_check_options(struct cli *cli)
                         "no other experiment");
     if (options->template_name)
         return cli_fail(cli, DET_INVALID, sentence, "--template", "no template");
+    if (options->includes.count)
+        return cli_fail(cli, DET_INVALID,
+                        "--local and --include cannot be used together: the trial runs "
+                        "in CONTEXT itself");
     return DET_OK;
 }
 
@@ -174,9 +192,10 @@ static det_status become_entrypoint(struct cli *cli,
     const char *python =
         json_str(json_path(config->tree, "environment.python"), "python3");
     const char **argv;
-    det_status st =
-        entrypoint_argv(config->entrypoint, python, &cli->mem, &argv, cli->err);
+    det_status st = interpreter_expand(python, &cli->mem, &python, cli->err);
 
+    if (!st)
+        st = entrypoint_argv(config->entrypoint, python, &cli->mem, &argv, cli->err);
     if (st)
         return st;
     if (folder && chdir(folder))

@@ -4,113 +4,7 @@
 #include <string.h>
 
 #include "base/memory/arena.h"
-
-/* ---- globs ----------------------------------------------------------------------- */
-
-/* One character of a set; a backslash before it is skipped. */
-static unsigned char set_char(const char **at)
-{
-    if (**at == '\\' && (*at)[1])
-        ++*at;
-    return (unsigned char)*(*at)++;
-}
-
-/* Whether `c` is in the set at `*at` ("[a-z]"); moves `*at` to the end of the set.
- * Without a ']' it is not a set, and `*at` stays. */
-static bool in_set(const char **at, unsigned char c, bool *ret_is_set)
-{
-    const char *p = *at + 1;
-    bool is_negated = *p == '!' || *p == '^';
-    bool is_in = false;
-
-    p += is_negated;
-    do { /* a ']' in the first place is a member */
-        unsigned char low, high;
-
-        if (!*p)
-            break;
-        low = high = set_char(&p);
-        if (*p == '-' && p[1] && p[1] != ']') {
-            p++;
-            high = set_char(&p);
-        }
-        is_in |= c >= low && c <= high;
-    } while (*p != ']');
-    *ret_is_set = *p == ']';
-    if (*ret_is_set)
-        *at = p + 1;
-    return is_in != is_negated && c != '/';
-}
-
-/* Matches one character against the first element of the glob (not '*'). */
-static bool match_one(const char **glob, char c)
-{
-    bool is_set;
-
-    if (**glob == '?') {
-        ++*glob;
-        return c != '/';
-    }
-    if (**glob == '[') {
-        bool is_in = in_set(glob, (unsigned char)c, &is_set);
-
-        if (is_set)
-            return is_in;
-    } else if (**glob == '\\' && (*glob)[1]) {
-        ++*glob;
-    }
-    return *(*glob)++ == c;
-}
-
-/* "**" between slashes or at an end matches any folders; `glob` points to
- * what follows it. */
-static bool match_folders(const char *glob, const char *text)
-{
-    if (!*glob)
-        return *text != '\0'; /* two stars at the end: everything inside */
-    glob++;                   /* the slash */
-    for (;;) {
-        if (ignore_glob(glob, text))
-            return true;
-        text = strchr(text, '/');
-        if (!text)
-            return false;
-        text++;
-    }
-}
-
-static bool match_star(const char *glob, const char *text)
-{
-    while (*glob == '*')
-        glob++;
-    for (;; text++) {
-        if (ignore_glob(glob, text))
-            return true;
-        if (!*text || *text == '/')
-            return false;
-    }
-}
-
-/* `at_start`: a component of the glob begins here, where "**" is special. */
-static bool match_from(const char *glob, const char *text, bool at_start)
-{
-    while (*glob) {
-        if (at_start && glob[0] == '*' && glob[1] == '*' &&
-            (glob[2] == '/' || !glob[2]))
-            return match_folders(glob + 2, text);
-        if (*glob == '*')
-            return match_star(glob, text);
-        at_start = *glob == '/';
-        if (!*text || !match_one(&glob, *text++))
-            return false;
-    }
-    return !*text;
-}
-
-bool ignore_glob(const char *glob, const char *text)
-{
-    return match_from(glob, text, true);
-}
+#include "data/glob.h"
 
 /* ---- rules ----------------------------------------------------------------------- */
 
@@ -193,7 +87,7 @@ bool ignore_matches(const struct ignore *ignore, const char *path, bool is_folde
 
         if (rule->is_for_folders && !is_folder)
             continue;
-        if (ignore_glob(rule->glob, rule->is_tied ? path : name))
+        if (glob_matches(rule->glob, rule->is_tied ? path : name))
             return !rule->brings_back;
     }
     return false;

@@ -34,7 +34,4 @@ det_status ignore_parse(const char *text, size_t len, struct arena *mem,
  * contents of ignored folders. */
 bool ignore_matches(const struct ignore *ignore, const char *path, bool is_folder);
 
-/* One glob; public for tests. */
-bool ignore_glob(const char *glob, const char *text);
-
 #endif

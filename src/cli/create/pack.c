@@ -268,6 +268,11 @@ static det_status check_folder(struct io *io, const char *folder, struct err *er
     return st;
 }
 
+void pack_init(struct io *io, struct arena *mem, struct pack *ret_pack)
+{
+    *ret_pack = (struct pack){.mem = mem, .io = io};
+}
+
 det_status pack_scan(struct io *io, const char *folder, struct arena *mem,
                      struct pack *ret_pack, struct err *err)
 {
@@ -276,7 +281,7 @@ det_status pack_scan(struct io *io, const char *folder, struct arena *mem,
     char real[PATH_MAX];
     det_status st;
 
-    *ret_pack = (struct pack){.mem = mem, .io = io};
+    pack_init(io, mem, ret_pack);
     st = check_folder(io, folder, err);
     if (st)
         return st;
@@ -291,6 +296,58 @@ det_status pack_scan(struct io *io, const char *folder, struct arena *mem,
         st = walk_folder(&walk, &top);
     if (!st && ret_pack->size_bytes > PACK_LIMIT_BYTES)
         st = too_large(ret_pack, folder, err);
+    return st;
+}
+
+static bool has_path(const struct pack *pack, const char *path)
+{
+    for (size_t i = 0; i < pack->entries.count; i++)
+        if (!strcmp(pack->entries.at[i].path, path))
+            return true;
+    return false;
+}
+
+/* `real` is where the file or folder is, `name` what it is called in the pack. */
+static det_status include_found(struct walk *walk, const char *real, const char *name)
+{
+    struct step top = {.path = "", .source = real, .real = "/"};
+    struct io_stat found;
+    det_status st = io_stat(walk->pack->io, real, &found, walk->err);
+
+    if (st)
+        return st;
+    if (has_path(walk->pack, name))
+        return err_set(walk->err, DET_EXISTS,
+                       "'%s' cannot be included: the folder that is sent has '%s', too",
+                       real, name);
+    if (found.kind == IO_DIRECTORY)
+        return add_folder(walk, &top, name, real, &found);
+    if (found.kind != IO_FILE)
+        return err_set(walk->err, DET_INVALID, "'%s' is neither a file nor a folder",
+                       real);
+    return add_entry(walk, name, real, &found);
+}
+
+det_status pack_include(struct pack *pack, const char *path, struct err *err)
+{
+    struct walk walk = {.pack = pack, .err = err};
+    char real[PATH_MAX];
+    const char *copy, *slash;
+    det_status st;
+
+    if (io_is_memory(pack->io))
+        snprintf(real, sizeof(real), "%s", path);
+    else if (!realpath(path, real))
+        return err_set(err, DET_NOT_FOUND, "--include: there is no file or folder '%s'",
+                       path);
+    copy = arena_strdup(pack->mem, real);
+    if (!copy)
+        return err_default(err, DET_NOMEM);
+    slash = strrchr(copy, '/');
+    walk.real_top = copy; /* links inside a folder stay inside */
+    st = include_found(&walk, copy, slash && slash[1] ? slash + 1 : copy);
+    if (!st && pack->size_bytes > PACK_LIMIT_BYTES)
+        st = too_large(pack, path, err);
     return st;
 }
 

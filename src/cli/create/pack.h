@@ -43,9 +43,14 @@ struct pack {
     size_t files;
 };
 
+/* An empty pack, for pack_include(); pack_scan() needs no such call. */
+void pack_init(struct io *io, struct arena *mem, struct pack *ret_pack);
 /* Call pack_done() even after a failure.  DET_TOO_LARGE names the largest files. */
 det_status pack_scan(struct io *io, const char *folder, struct arena *mem,
                      struct pack *ret_pack, struct err *err);
+/* Adds a file, or a folder with its files, under its own name.  DET_EXISTS: something of
+ * that name is in the pack. */
+det_status pack_include(struct pack *pack, const char *path, struct err *err);
 void pack_done(struct pack *pack);
 
 /* Called after each file; may be NULL. */

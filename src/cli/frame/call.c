@@ -8,7 +8,11 @@
 #include "cli/frame/cli.h"
 #include "cli/frame/connect.h"
 #include "data/json/json.h"
+#include "data/text.h"
 #include "data/url.h"
+#include "libdet/client/client.h"
+
+enum { SHOWN_UPLOAD_BYTES = 1 << 20 };
 
 static det_status add_hint(struct cli *cli, det_status status)
 {
@@ -42,6 +46,34 @@ det_status cli_client_failed(struct cli *cli, det_status status)
     return add_hint(cli, status);
 }
 
+/* Large bodies take a while on a slow network: says how much was sent. */
+static void show_upload(void *arg, size_t sent_bytes, size_t body_bytes)
+{
+    struct cli *cli = arg;
+    char all[16];
+
+    if (body_bytes < SHOWN_UPLOAD_BYTES)
+        return;
+    size_format(body_bytes, all);
+    if (sent_bytes < body_bytes)
+        progress_line_set(&cli->progress, "Sending %s to the master... %d%%", all,
+                          (int)(100 * sent_bytes / body_bytes));
+    else
+        progress_line_set(&cli->progress, "Sent %s; the master stores it...", all);
+}
+
+static det_status call_with_body(struct cli *cli, const char *method, const char *path,
+                                 const char *body, det_reply **ret_reply)
+{
+    det_status st;
+
+    client_watch(cli->client, show_upload, cli);
+    st = det_call(cli->client, method, path, body, ret_reply);
+    client_watch(cli->client, NULL, NULL);
+    progress_line_end(&cli->progress);
+    return st;
+}
+
 static det_status call_master(struct cli *cli, const char *method, const char *path,
                               const char *body, struct arena *mem,
                               struct json **ret_reply)
@@ -57,7 +89,8 @@ static det_status call_master(struct cli *cli, const char *method, const char *p
     if (st)
         return st;
     do
-        st = det_call(cli->client, method, path, body, &reply);
+        st = body ? call_with_body(cli, method, path, body, &reply)
+                  : det_call(cli->client, method, path, NULL, &reply);
     while (st == DET_UNAUTHENTICATED && cli_ask_and_log_in(cli));
     if (st)
         return cli_client_failed(cli, st);
@@ -129,4 +162,20 @@ const char *cli_url(struct cli *cli, const char *text)
     if (encoded.status)
         cli->mem.has_failed = true;
     return copy ? copy : "";
+}
+
+struct json *cli_try_get(det_client *client, const char *path, struct arena *mem)
+{
+    struct json *tree = NULL;
+    det_reply *reply;
+    const char *text;
+    size_t len;
+
+    if (!path || det_call(client, "GET", path, NULL, &reply))
+        return NULL;
+    text = det_reply_body(reply, &len);
+    if (json_parse(text, len, mem, &tree, NULL))
+        tree = NULL;
+    det_reply_free(reply);
+    return tree;
 }

@@ -31,4 +31,8 @@ det_status cli_client_failed(struct cli *cli, det_status status);
 /* Encodes a path segment or query value; "" when memory runs out (mem.has_failed). */
 const char *cli_url(struct cli *cli, const char *text);
 
+/* The reply to a GET that nobody waits for: NULL if there is none, for whatever reason.  A
+ * `path` of NULL is out of memory. */
+struct json *cli_try_get(det_client *client, const char *path, struct arena *mem);
+
 #endif

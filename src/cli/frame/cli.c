@@ -30,6 +30,46 @@ det_status cli_hint(struct cli *cli, const char *fmt, ...)
     return cli->err->status;
 }
 
+/* How to find what a sentence calls unknown: "experiment '99' not found", "no trial 99". */
+static const struct list_hint {
+    const char *noun;
+    const char *command;
+} list_hints[] = {
+    {"experiment", "experiment list --all"},
+    {"trial", "experiment list-trials EXPERIMENT"},
+    {"checkpoint", "checkpoint list --experiment EXPERIMENT"},
+    {"task", "task list --all"},
+    {"tensorboard", "tensorboard list --all"},
+    {"job", "job list"},
+    {"agent", "agent list"},
+    {"workspace", "workspace list --all"},
+    {"project", "project list WORKSPACE --all"},
+    {"user", "user list --all"},
+    {"group", "user-group list"},
+    {"token", "token list"},
+    {"Token", "token list"},
+};
+
+/* Whether `text` begins with the word `noun`, after "no ", or before "... not found". */
+static bool is_about(const char *text, const char *noun)
+{
+    size_t len = strlen(noun);
+    bool has_no = strncmp(text, "no ", 3) == 0;
+
+    text += has_no ? 3 : 0;
+    return strncmp(text, noun, len) == 0 && text[len] == ' ' &&
+           (has_no || strstr(text, " not found"));
+}
+
+void cli_hint_list(struct cli *cli)
+{
+    if (cli->err->status != DET_NOT_FOUND || cli->local)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(list_hints); i++)
+        if (is_about(cli->err->text, list_hints[i].noun))
+            (void)cli_hint(cli, "'det %s' shows all", list_hints[i].command);
+}
+
 det_status cli_nomem(struct cli *cli)
 {
     return err_set(cli->err, DET_NOMEM, "%s", det_status_text(DET_NOMEM));
@@ -61,6 +101,7 @@ det_status cli_flush(struct cli *cli)
     enum term_escapes how = cli->in->format == CLI_JSON ? TERM_JSON
                             : cli->term.is_terminal     ? TERM_COLORS
                                                         : TERM_PLAIN;
+    bool ends_line;
     det_status st;
 
     if (!out->status && !cli->is_raw && !term_is_harmless(out->data, out->len)) {
@@ -69,7 +110,13 @@ det_status cli_flush(struct cli *cli)
     }
     if (out->status)
         return cli_nomem(cli);
+    if (!out->len)
+        return DET_OK;
+    ends_line = out->data[out->len - 1] == '\n';
+    progress_line_hide(&cli->progress);
     st = write_all(cli, out->data, out->len);
+    if (ends_line)
+        progress_line_show(&cli->progress);
     buf_clear(&cli->out);
     return st;
 }
@@ -80,12 +127,13 @@ void cli_note(struct cli *cli, const char *fmt, ...)
     CLEANUP(buf_done) struct buf safe = BUF_INIT;
     va_list args;
 
-    (void)cli;
     va_start(args, fmt);
     buf_vprintf(&text, fmt, args);
     va_end(args);
     term_escape(&safe, text.data, text.len, TERM_PLAIN);
+    progress_line_hide(&cli->progress);
     fprintf(stderr, "%s\n", safe.data);
+    progress_line_show(&cli->progress);
 }
 
 det_status cli_print_table(struct cli *cli, struct table *table)
@@ -98,6 +146,8 @@ det_status cli_print_table(struct cli *cli, struct table *table)
         table_csv(table, &cli->out);
     else
         table_print(table, &cli->term, &cli->out);
+    if (cli->in->format == CLI_TEXT && !table->cells.count)
+        cli_note(cli, "the list is empty");
     table_done(table);
     return cli->out.status ? cli_nomem(cli) : DET_OK;
 }

@@ -13,6 +13,7 @@
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
 #include "cli/frame/parse.h"
+#include "cli/output/progress_line.h"
 #include "cli/output/term.h"
 #include "det/det.h"
 
@@ -24,11 +25,12 @@ struct cli {
     struct arena mem; /* freed when the command ends */
     struct err *err;
     const struct cli_invocation *in;
-    det_client *client;         /* NULL: not needed yet */
-    int identity;               /* enum det_identity of `client` */
-    const char *password;       /* as the user typed it; NULL: not asked yet */
-    struct buf out;             /* stdout; flushed at the end, or by cli_flush() */
-    struct term term;           /* of stdout */
+    det_client *client;   /* NULL: not needed yet */
+    int identity;         /* enum det_identity of `client` */
+    const char *password; /* as the user typed it; NULL: not asked yet */
+    struct buf out;       /* stdout; flushed at the end, or by cli_flush() */
+    struct term term;     /* of stdout */
+    struct progress_line progress;
     struct local_master *local; /* of --local; NULL: none */
     bool is_raw;   /* the output is somebody's data, and not for a terminal */
     int exit_code; /* of a command that succeeded */
@@ -40,6 +42,8 @@ struct cli {
 #define cli_fail(cli, status, ...) err_set((cli)->err, (status), __VA_ARGS__)
 /* Adds a line "hint: ..." to the sentence; returns the status of the sentence. */
 det_status cli_hint(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Adds the hint how to list objects to an error about one that is not found. */
+void cli_hint_list(struct cli *cli);
 det_status cli_nomem(struct cli *cli);
 /* For commands that try several things: after a failure, keeps it in `first` if it is
  * the first one, and prints it otherwise. */

@@ -68,9 +68,12 @@ static int run_invocation(const struct cli_invocation *in, struct err *err)
     det_status st, flushed;
 
     memset(err, 0, sizeof(*err));
+    progress_line_init(&cli.progress);
     st = run_command(&cli, in);
+    progress_line_end(&cli.progress);
     if (st && !err->text[0])
         (void)err_default(err, st);
+    cli_hint_list(&cli);
     if (st) { /* still print the output from before the failure */
         struct err first = *err;
 

@@ -14,6 +14,10 @@ struct cli_invocation;
 /* create.c */
 RUN(experiment_create);
 RUN(experiment_continue);
+/* docs.c */
+RUN(docs);
+/* doctor.c */
+RUN(doctor);
 /* preview_search.c */
 RUN(preview_search);
 /* proof.c */
@@ -44,6 +48,7 @@ RUN(experiment_set_weight);
 RUN(experiment_set_max_slots);
 RUN(experiment_set_gc_policy);
 RUN(experiment_set_log_retention);
+RUN(trial_set_log_retention);
 RUN(experiment_download);
 /* workspace.c */
 RUN(workspace_list);
@@ -91,6 +96,8 @@ RUN(env_prune);
 RUN(checkpoint_list);
 RUN(checkpoint_describe);
 RUN(checkpoint_download);
+RUN(trial_download);
+RUN(experiment_download_best);
 RUN(checkpoint_delete);
 /* import.c */
 RUN(import);
@@ -172,6 +179,8 @@ RUN(internal_config);
 RUN(completion);
 /* man.c */
 RUN(internal_man);
+/* complete_ids.c */
+RUN(internal_complete);
 /* cli_main.c */
 RUN(trust);
 RUN(version);
@@ -202,6 +211,8 @@ RUN(preempted);
 /* script_checkpoint.c */
 RUN(checkpoint_save);
 RUN(checkpoint_restore);
+/* script_keep.c */
+RUN(task_keep);
 
 #undef RUN
 

@@ -39,6 +39,8 @@ struct cli_opt {
     int64_t min;       /* numbers; both 0: any */
     int64_t max;
     const char *const *choices; /* texts; ends with NULL; NULL: any */
+    const char *const *offers;  /* what completion offers, besides; ends with NULL */
+    const char *also; /* other names, separated by spaces; "-rp" is a word of its own */
 };
 
 enum cli_command_flag {
@@ -71,6 +73,13 @@ struct cli_noun {
     const char *name;
     const char *alias;   /* "e"; NULL: none */
     const char *summary; /* NULL: a single command has this noun, and its own summary */
+};
+
+/* A command or an option of Determined that det does not have. */
+struct cli_missing {
+    const char *words; /* of the command: "master logs"; a noun alone means all of it */
+    const char *option;  /* without the dashes; NULL: the command itself is missing */
+    const char *instead; /* a sentence: what to use */
 };
 
 #endif

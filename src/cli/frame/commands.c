@@ -9,6 +9,7 @@
 
 #include "agent/env/enter.h"
 #include "base/compiler.h"
+#include "cli/doctor/check_list.h"
 #include "cli/frame/command_functions.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/option_tables.h"
@@ -22,24 +23,27 @@ const struct cli_noun cli_nouns[] = {
     {"experiment", "e", "Create, watch and control experiments"},
     {"trial", "t", "Show and control trials"},
     {"checkpoint", "c", "List, download and delete checkpoints"},
-    {"agent", NULL, "List, enable, disable and run agents"},
+    {"agent", "a", "List, enable, disable and run agents"},
     {"env", NULL, "List and remove the environments of this machine"},
-    {"slot", NULL, "List, enable and disable slots"},
-    {"job", NULL, "Run generic jobs, and show the queue"},
+    {"slot", "s", "List, enable and disable slots"},
+    {"job", "j", "Run generic jobs, and show the queue"},
     {"task", NULL, "List, show and control tasks"},
     {"tensorboard", "tb", "Run TensorBoard as a task"},
     {"workspace", "w", "Create, show and change workspaces"},
     {"project", "p", "Create, show and change projects"},
     {"master", NULL, "Show or run a master"},
-    {"user", NULL, "Log in and out, manage accounts"},
+    {"user", "u", "Log in and out, manage accounts"},
     {"audit", NULL, "Show who did what"},
-    {"user-group", NULL, "Manage groups of users"},
+    {"user-group", "ug", "Manage groups of users"},
     {"rbac", NULL, "Show and assign roles"},
     {"token", NULL, "Manage access tokens for programs"},
     {"config", NULL, "Check and explain configuration files"},
     {"serve", NULL, NULL},
     {"stop", NULL, NULL},
+    {"backup", NULL, NULL},
+    {"restore", NULL, NULL},
     {"trust", NULL, NULL},
+    {"doctor", NULL, NULL},
     {"import", NULL, NULL},
     {"ui", NULL, NULL},
     {"preview-search", NULL, NULL},
@@ -48,6 +52,7 @@ const struct cli_noun cli_nouns[] = {
     {"hparam", NULL, NULL},
     {"preempted", NULL, NULL},
     {"launch", NULL, "Start one process per rank"},
+    {"docs", NULL, NULL},
     {"completion", NULL, NULL},
     {"version", NULL, NULL},
     {"internal", NULL, NULL},
@@ -77,6 +82,11 @@ const struct cli_noun cli_nouns[] = {
     "With --follow, the exit code is 0 if the job ends as COMPLETED, "                 \
     "else 1."
 
+#define TRIALS_HELP                                                                    \
+    "On a terminal, shows as many trials as fit, and says how many there are.  In a "  \
+    "pipe or a file, with --csv and with --json, all trials are printed unless "       \
+    "--limit or --best is given."
+
 const struct cli_command cli_commands[] = {
     E("create", "[CONFIG] [CONTEXT]", run_experiment_create, CLI_LOCAL,
       "Submit an experiment", OPTS(create_opts, create_options),
@@ -101,12 +111,14 @@ const struct cli_command cli_commands[] = {
     E("list", "", run_experiment_list, CLI_LISTS | CLI_LOCAL, "List experiments",
       OPTS(list_opts, list_options), ALIAS("ls")),
     E("describe", "ID...", run_experiment_describe, CLI_LISTS | CLI_LOCAL,
-      "Show experiments with their trials"),
+      "Show experiments with their trials", OPTS(describe_opts, trial_list_options),
+      .help = TRIALS_HELP),
     E("config", "ID", run_experiment_config, CLI_SHOWS | CLI_LOCAL,
       "Print the complete configuration"),
     E("pause", "ID...", run_experiment_pause, 0,
       "Pause experiments: their trials save their state and free their slots"),
-    E("activate", "ID...", run_experiment_activate, 0, "Resume paused experiments"),
+    E("activate", "ID...", run_experiment_activate, 0, "Resume paused experiments",
+      ALIAS("unpause")),
     E("cancel", "ID...", run_experiment_cancel, 0, "Stop experiments gracefully"),
     E("kill", "ID...", run_experiment_kill, 0, "Stop experiments at once"),
     E("continue", "ID", run_experiment_continue, 0,
@@ -132,10 +144,14 @@ const struct cli_command cli_commands[] = {
       "Draw an experiment's metrics in the terminal",
       OPTS(metric_opts, metric_options)),
     E("list-trials", "ID", run_experiment_list_trials, CLI_LISTS | CLI_LOCAL,
-      "List an experiment's trials", ALIAS("lt")),
+      "List an experiment's trials", OPTS(trial_list_opts, trial_list_options),
+      ALIAS("lt"), .help = TRIALS_HELP),
     E("list-checkpoints", "ID", run_experiment_list_checkpoints, CLI_LISTS | CLI_LOCAL,
       "List an experiment's checkpoints", OPTS(checkpoint_opts, checkpoint_options),
       ALIAS("lc")),
+    E("download", "ID", run_experiment_download_best, 0,
+      "Copy the files of an experiment's best checkpoints into folders",
+      OPTS(experiment_download_opts, download_options)),
     E("label add", "ID LABEL", run_experiment_label_add, 0, "Add a label"),
     E("label remove", "ID LABEL", run_experiment_label_remove, 0, "Remove a label"),
     E("set name", "ID NAME", run_experiment_set_name, 0, "Change the name"),
@@ -161,11 +177,18 @@ const struct cli_command cli_commands[] = {
       OPTS(download_opts, download_options), ALIAS("download-code")),
 
     COMMAND("trial", "describe", "ID...", run_trial_describe,
-            CLI_CALLS | CLI_LOCAL | CLI_LISTS, "Show trials"),
+            CLI_CALLS | CLI_LOCAL | CLI_LISTS, "Show trials",
+            OPTS(trial_describe_opts, trial_describe_options)),
     COMMAND("trial", "logs", "ID", run_trial_logs, CLI_CALLS | CLI_LOCAL | CLI_SHOWS,
             "Print a trial's logs", OPTS(log_opts, log_options)),
     COMMAND("trial", "kill", "ID...", run_trial_kill, CLI_CALLS,
             "Kill trials and free their slots"),
+    COMMAND("trial", "download", "ID", run_trial_download, CLI_CALLS,
+            "Copy the files of one of a trial's checkpoints into a folder",
+            OPTS(trial_download_opts, download_options)),
+    COMMAND("trial", "set log-retention", "ID", run_trial_set_log_retention, CLI_CALLS,
+            "Change how long a trial's logs are kept",
+            OPTS(retention_opts, retention_options)),
     COMMAND("trial", "metrics", "ID...", run_trial_metrics,
             CLI_CALLS | CLI_LOCAL | CLI_LISTS,
             "Draw the metrics of trials in the terminal",
@@ -199,13 +222,14 @@ const struct cli_command cli_commands[] = {
             OPTS(checkpoint_list_opts, checkpoint_list_options), ALIAS("ls")),
     COMMAND("checkpoint", "describe", "UUID", run_checkpoint_describe,
             CLI_CALLS | CLI_LOCAL | CLI_SHOWS, "Show a checkpoint and its files"),
-    COMMAND("checkpoint", "download", "UUID", run_checkpoint_download,
-            CLI_CALLS | CLI_LOCAL, "Copy a checkpoint's files into a folder",
-            OPTS(checkpoint_download_opts, download_options),
-            .help =
-                "Reads the storage directory directly: this machine must be able to "
-                "see it.  Checks the size of every file and, if the checkpoint has a "
-                "manifest, the checksum."),
+    COMMAND(
+        "checkpoint", "download", "UUID", run_checkpoint_download,
+        CLI_CALLS | CLI_LOCAL, "Copy a checkpoint's files into a folder",
+        OPTS(checkpoint_download_opts, download_options),
+        .help =
+            "Reads the storage directory directly if this machine sees it; otherwise "
+            "the master sends the files, if it sees them.  Checks the size of every "
+            "file and, if the checkpoint has a manifest, the checksum."),
     COMMAND("checkpoint", "delete", "UUID...", run_checkpoint_delete, CLI_CALLS,
             "Delete checkpoints", OPTS(yes_opts, yes_options),
             .help =
@@ -215,10 +239,10 @@ const struct cli_command cli_commands[] = {
 
     COMMAND("agent", "list", "", run_agent_list, CLI_CALLS | CLI_LISTS, "List agents",
             ALIAS("ls")),
-    COMMAND("agent", "enable", "AGENT...", run_agent_enable, CLI_CALLS,
-            "Allow agents to take tasks"),
-    COMMAND("agent", "disable", "AGENT...", run_agent_disable, CLI_CALLS,
-            "Stop agents from taking tasks", OPTS(drain_opts, drain_options),
+    COMMAND("agent", "enable", "[AGENT...]", run_agent_enable, CLI_CALLS,
+            "Allow agents to take tasks", OPTS(agent_enable_opts, drain_options)),
+    COMMAND("agent", "disable", "[AGENT...]", run_agent_disable, CLI_CALLS,
+            "Stop agents from taking tasks", OPTS(agent_disable_opts, drain_options),
             .help = "Running tasks are stopped, unless --drain is given."),
     COMMAND("agent", "run", "", NULL, CLI_ROLE | CLI_CALLS,
             "Run an agent: offer this machine's slots to a master",
@@ -283,6 +307,8 @@ const struct cli_command cli_commands[] = {
     COMMAND("task", "enter", "COMMAND...", NULL, CLI_ROLE | CLI_HIDDEN,
             "Prepare the task's environment and run COMMAND in it",
             OPTS(enter_opts, enter_options)),
+    COMMAND("task", "keep", "FILE...", run_task_keep, CLI_HIDDEN,
+            "Save files that the task's program left behind"),
 
     COMMAND("tensorboard", "start", "[EXPERIMENT...]", run_tensorboard_start, CLI_CALLS,
             "Start TensorBoard for experiments or trials, and open it",
@@ -496,7 +522,7 @@ const struct cli_command cli_commands[] = {
                     "standard input, where other users of the machine cannot see it."),
 
     COMMAND("config", "check", "FILE", run_config_check, 0,
-            "Check a configuration file", OPTS(kind_opts, kind_options),
+            "Check a configuration file", OPTS(config_check_opts, kind_options),
             .help =
                 "FILE '-' is standard input.  Prints every problem with its line and "
                 "column.  The exit code is 0 if there is no problem, 2 if there is "
@@ -517,6 +543,25 @@ const struct cli_command cli_commands[] = {
     COMMAND("stop", NULL, "", NULL, CLI_ROLE,
             "Stop the master and the agent of this machine",
             OPTS(stop_opts, stop_options)),
+    COMMAND(
+        "backup", NULL, "DIR", NULL, CLI_ROLE,
+        "Back up the data directory of this machine's master",
+        OPTS(backup_opts, backup_options),
+        .help =
+            "Also while the master runs.  DIR holds any number of backups; each is "
+            "complete, and adds only what has changed since the earlier ones.  What "
+            "is written is read back.  Run it as the user who runs the master.  DIR "
+            "is private: it holds password hashes and keys.  Checkpoints are left "
+            "out unless --checkpoints is given, and then only those in the data "
+            "directory."),
+    COMMAND("restore", NULL, "DIR", NULL, CLI_ROLE,
+            "Make a data directory from a backup", OPTS(restore_opts, restore_options),
+            .help =
+                "DIR is that of 'det backup'.  Everything is verified before it is put "
+                "in place.  All sessions and access tokens end.  What ran at the time "
+                "of the backup begins again from its latest checkpoint; what was "
+                "started later is unknown, and agents end it.  New experiments get "
+                "numbers that were not in use before."),
     COMMAND("trust", NULL, "ADDRESS", run_trust, 0,
             "Trust the certificate of the master at an https:// address",
             OPTS(trust_opts, trust_options),
@@ -525,6 +570,14 @@ const struct cli_command cli_commands[] = {
                     "machine.  What you trust "
                     "is in ~/.config/determined/known_masters.  A certificate that "
                     "changes later is refused until you trust the new one."),
+    COMMAND("doctor", NULL, "[CHECK...]", run_doctor, CLI_CALLS | CLI_SHOWS,
+            "Check this host and the cluster", OPTS(doctor_opts, doctor_options),
+            .help = "Says of each thing that is wrong why it matters and what to do.  "
+                    "Changes nothing and starts no master: without one, only this host "
+                    "is checked.  CHECK limits it to some checks: their names, 'host' "
+                    "or 'cluster'.\n\n" DOCTOR_HELP
+                    "\nThe exit code is 0 if no check failed, else 1; warnings do not "
+                    "count."),
     COMMAND("import", NULL, "DIR...", run_import, CLI_CALLS | CLI_SHOWS,
             "Import offline runs into a master", OPTS(import_opts, import_options),
             .help =
@@ -556,13 +609,18 @@ const struct cli_command cli_commands[] = {
                 "once killed (SIGKILL to all its processes) at random moments and "
                 "resumed from its latest checkpoint each time.  Then compares the "
                 "final checkpoints byte by byte and all metrics value by value, and "
-                "lists the differences.  A search is reduced to one trial.  Kills do "
+                "lists the differences.  If something differs, the experiment runs "
+                "undisturbed once more: if that run differs too, the program is not "
+                "deterministic; otherwise the resume is the cause.  A search is "
+                "reduced to one trial.  Kills do "
                 "not count as restarts; a failure of the program itself ends the "
                 "proof.  The experiments have the label 'resume-proof' and are "
                 "archived; 'det experiment list -a' shows them.\n\n"
                 "The exit code is 0 if everything is the same after all N kills.  It "
                 "is 1 if something differs, if fewer kills were possible, or if no "
-                "kill came after a checkpoint.  This machine must be able to see the "
+                "kill came after a checkpoint.  'cause' of --json is 'program' if the "
+                "program is not deterministic, and 'resume' if the resume loses "
+                "something.  This machine must be able to see the "
                 "checkpoint storage."),
 
     COMMAND("report", NULL, "[NAME=VALUE...]", run_report, 0,
@@ -646,6 +704,13 @@ const struct cli_command cli_commands[] = {
                 "not GPUs, the program must import determined before it uses "
                 "TensorFlow.  A task with several nodes is refused."),
 
+    COMMAND("docs", NULL, "[PAGE]", run_docs, 0,
+            "Show the documentation in a browser",
+            .help = "Guide and references of this version, with a search.  They are in the "
+                    "program: neither a network nor a master is needed.  Prints the "
+                    "address, and opens it if there is a screen.  PAGE is a page's name: "
+                    "'det docs checkpoints'.  A master shows the same at its address, "
+                    "below /docs/."),
     COMMAND("completion", NULL, "SHELL", run_completion, 0,
             "Print a completion script for bash, zsh or fish",
             .help = "bash:  source <(det completion bash)\n"
@@ -660,6 +725,8 @@ const struct cli_command cli_commands[] = {
             "Print the complete configuration of FILE as JSON"),
     COMMAND("internal", "tensorboard", "", run_internal_tensorboard, CLI_HIDDEN,
             "Run TensorBoard inside its task"),
+    COMMAND("internal", "complete", "KIND", run_internal_complete,
+            CLI_CALLS | CLI_HIDDEN, "Print the ids that completion offers"),
     COMMAND("internal", "man", "DIR", run_internal_man, CLI_HIDDEN,
             "Write the man pages into DIR"),
     {.noun = NULL},

@@ -7,5 +7,6 @@
 
 extern const struct cli_command cli_commands[]; /* ends with a NULL noun */
 extern const struct cli_noun cli_nouns[];       /* ends with a NULL name */
+extern const struct cli_missing cli_missing[];  /* ends without words */
 
 #endif

@@ -203,6 +203,20 @@ det_status cli_connect(struct cli *cli)
         cli, "to use a master on another machine, name it with -m or DET_MASTER");
 }
 
+det_status cli_open_second(struct cli *cli, det_client **ret_client)
+{
+    struct err before = *cli->err;
+    det_client *first = cli->client;
+    det_status st;
+
+    cli->client = NULL;
+    st = open_client(cli, cli->in->globals.master);
+    *ret_client = cli->client;
+    cli->client = first;
+    *cli->err = before;
+    return st;
+}
+
 /* ---- logging in ------------------------------------------------------------------ */
 
 bool cli_ask_and_log_in(struct cli *cli)

@@ -9,11 +9,15 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "det/det.h"
 
 struct cli;
 
 /* Does nothing when the client is open. */
 det_status cli_connect(struct cli *cli);
+/* Another connection to the same master as the same user.  The error of `cli` is left as
+ * it was; *ret_client is NULL after a failure. */
+det_status cli_open_second(struct cli *cli, det_client **ret_client);
 /* After DET_UNAUTHENTICATED: asks the user of -u or DET_USER for the password, once,
  * if there is a terminal.  True: repeat the call. */
 bool cli_ask_and_log_in(struct cli *cli);

@@ -93,23 +93,41 @@ struct interrupt_notice {
     struct interrupt hold;
     int over_fd; /* an eventfd: the notice is no longer needed */
     char *text;
+    bool is_patient; /* the first signal does not end the process */
+    int first;       /* that signal, once the thread has ended; 0: none came */
 };
+
+/* Waits for a signal.  0: it is over. */
+static int next_signal(const struct interrupt_notice *notice)
+{
+    struct signalfd_siginfo info;
+
+    if (!second_is_ready(notice->over_fd, notice->hold.fd) ||
+        read(notice->hold.fd, &info, sizeof(info)) != sizeof(info))
+        return 0;
+    return (int)info.ssi_signo;
+}
 
 /* The other threads block the signals; this one unblocks one and ends the process. */
 static void print_notice(struct work *task)
 {
     struct interrupt_notice *notice = CONTAINER_OF(task, struct interrupt_notice, task);
-    struct signalfd_siginfo info;
+    int number = next_signal(notice);
     sigset_t one;
 
-    if (!second_is_ready(notice->over_fd, notice->hold.fd) ||
-        read(notice->hold.fd, &info, sizeof(info)) != sizeof(info))
+    if (!number)
         return;
     fprintf(stderr, "\n%s\n", notice->text);
+    if (notice->is_patient) {
+        notice->first = number;
+        number = next_signal(notice);
+        if (!number)
+            return;
+    }
     sigemptyset(&one);
-    sigaddset(&one, (int)info.ssi_signo);
+    sigaddset(&one, number);
     sigprocmask(SIG_UNBLOCK, &one, NULL);
-    kill(getpid(), (int)info.ssi_signo);
+    kill(getpid(), number);
 }
 
 static void notice_free(struct interrupt_notice *notice)
@@ -122,7 +140,8 @@ static void notice_free(struct interrupt_notice *notice)
     mem_free(notice);
 }
 
-void interrupt_notice_begin(const char *text, struct interrupt_notice **ret_notice)
+static void notice_begin(const char *text, bool is_patient,
+                         struct interrupt_notice **ret_notice)
 {
     struct interrupt_notice *notice = mem_new(struct interrupt_notice);
     struct lane *lane;
@@ -137,6 +156,7 @@ void interrupt_notice_begin(const char *text, struct interrupt_notice **ret_noti
     sigprocmask(SIG_UNBLOCK, &stop, NULL);
     notice->over_fd = eventfd(0, EFD_CLOEXEC);
     notice->text = mem_strndup(text, strlen(text));
+    notice->is_patient = is_patient;
     notice->task = (struct work)WORK_INIT(print_notice);
     if (!notice->text || notice->over_fd < 0 || notice->hold.fd < 0 ||
         executor_threads_new(&clock_system, &notice->exec, NULL) ||
@@ -148,13 +168,38 @@ void interrupt_notice_begin(const char *text, struct interrupt_notice **ret_noti
     *ret_notice = notice;
 }
 
-void interrupt_notice_end(struct interrupt_notice *notice)
+void interrupt_notice_begin(const char *text, struct interrupt_notice **ret_notice)
+{
+    notice_begin(text, false, ret_notice);
+}
+
+void interrupt_patience_begin(const char *text, struct interrupt_notice **ret_notice)
+{
+    notice_begin(text, true, ret_notice);
+}
+
+static int notice_end(struct interrupt_notice *notice)
 {
     const uint64_t one = 1;
+    int first;
 
     if (!notice)
-        return;
+        return 0;
     if (write(notice->over_fd, &one, sizeof(one)) < 0)
-        return; /* cannot happen; freeing would wait for the thread for ever */
+        return 0; /* cannot happen; freeing would wait for the thread for ever */
+    executor_free(notice->exec); /* waits for the thread */
+    notice->exec = NULL;
+    first = notice->first;
     notice_free(notice);
+    return first;
+}
+
+void interrupt_notice_end(struct interrupt_notice *notice)
+{
+    (void)notice_end(notice);
+}
+
+int interrupt_patience_end(struct interrupt_notice *notice)
+{
+    return notice_end(notice);
 }

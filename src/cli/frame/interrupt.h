@@ -37,4 +37,10 @@ bool interrupt_pause(const struct interrupt *hold, int64_t us);
 void interrupt_notice_begin(const char *text, struct interrupt_notice **ret_notice);
 void interrupt_notice_end(struct interrupt_notice *notice); /* NULL does nothing */
 
+/* Until interrupt_patience_end(), a first signal only prints `text` on stderr; a second one
+ * ends the process.  The end returns the first signal, or 0: once the caller has finished,
+ * it should raise() that.  Nothing in between may wait for input. */
+void interrupt_patience_begin(const char *text, struct interrupt_notice **ret_notice);
+int interrupt_patience_end(struct interrupt_notice *notice); /* NULL: returns 0 */
+
 #endif

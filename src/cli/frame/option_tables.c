@@ -13,10 +13,10 @@
 #include "cli/frame/people_options.h"
 #include "cli/frame/role_options.h"
 
-#define FLAG(letter_, name_, struct_, member_, help_)                                  \
+#define FLAG(letter_, name_, struct_, member_, help_, ...)                             \
     {                                                                                  \
         .kind = OPT_FLAG, .letter = (letter_), .name = (name_), .help = (help_),       \
-        .offset = offsetof(struct struct_, member_)                                    \
+        .offset = offsetof(struct struct_, member_), __VA_ARGS__                       \
     }
 #define TEXT(letter_, name_, struct_, member_, value_, help_, ...)                     \
     {                                                                                  \
@@ -53,6 +53,7 @@
     {                                                                                  \
         __VA_ARGS__, NULL                                                              \
     }
+#define ALSO(names_)          .also = (names_)
 #define HAS(struct_, member_) .has = offsetof(struct struct_, member_) + 1
 
 enum { COUNT_MOST = 1000000000, DAYS_MOST = 36500 };
@@ -62,7 +63,7 @@ const struct cli_opt cli_global_opts[] = {
          "the master (default: DET_MASTER, else the local one)"),
     TEXT('u', "user", cli_globals, user, "NAME", "act as this user"),
     FLAG('h', "help", cli_globals, wants_help, "print help and exit"),
-    FLAG(0, "version", cli_globals, wants_version, "print the version and exit"),
+    FLAG('v', "version", cli_globals, wants_version, "print the version and exit"),
     FLAG(0, "json", cli_globals, wants_json, "print JSON"),
     FLAG(0, "csv", cli_globals, wants_csv, "print comma-separated values"),
     TEXT(0, "local", cli_globals, local, "DIR",
@@ -73,7 +74,8 @@ const struct cli_opt cli_global_opts[] = {
 const struct cli_opt create_opts[] = {
     FLAG(0, "paused", create_options, paused, "create it, but do not start it"),
     FLAG('f', "follow", create_options, follow,
-         "print the first trial's logs until the experiment ends"),
+         "print the first trial's logs until the experiment ends",
+         ALSO("follow-first-trial")),
     PAIRS(0, "config", create_options, config, "KEY=VALUE",
           "override a key of CONFIG (the value is YAML); may be repeated"),
     NUMBER(0, "project_id", create_options, project_id, "ID", 1, COUNT_MOST,
@@ -85,7 +87,9 @@ const struct cli_opt create_opts[] = {
     TEXT(0, "checkpoint", create_options, checkpoint, "UUID",
          "start its trials from this checkpoint"),
     FLAG('t', "test", create_options, test,
-         "with --local: one batch, one validation, one checkpoint"),
+         "with --local: one batch, one validation, one checkpoint", ALSO("test-mode")),
+    PAIRS('i', "include", create_options, includes, "PATH",
+          "also send this file or folder; may be repeated"),
     END,
 };
 
@@ -95,18 +99,60 @@ const struct cli_opt continue_opts[] = {
     TEXT(0, "config-file", continue_options, config_file, "FILE",
          "change the keys in this YAML file"),
     FLAG('f', "follow", continue_options, follow,
-         "print the first trial's logs until the experiment ends"),
+         "print the first trial's logs until the experiment ends",
+         ALSO("follow-first-trial")),
     END,
 };
+
+#define PAGES(struct_)                                                                 \
+    TEXT(0, "pages", struct_, pages, "PAGES",                                          \
+         "1: one page of --limit; all: all of it", CHOICES("1", "all"))
 
 const struct cli_opt list_opts[] = {
     FLAG('a', "all", list_options, all,
          "also archived experiments and those of other users"),
     TEXTS('s', "state", list_options, states, "STATE",
-          "only in this state: ACTIVE, PAUSED, COMPLETED, CANCELED, ERROR"),
+          "only in this state: ACTIVE, PAUSED, COMPLETED, CANCELED, ERROR",
+          .offers = (const char *const[]){"ACTIVE", "PAUSED", "COMPLETED", "CANCELED",
+                                          "ERROR", "QUEUED", "RUNNING", NULL}),
     TEXTS('l', "label", list_options, labels, "LABEL", "only with this label"),
     TEXT('n', "name", list_options, name, "TEXT", "only with this text in the name"),
-    NUMBER(0, "limit", list_options, limit, "N", 1, COUNT_MOST, "only the newest N"),
+    NUMBER(0, "limit", list_options, limit, "N", 0, COUNT_MOST,
+           "only the newest N; 0: all"),
+    NUMBER(0, "offset", list_options, offset, "N", 0, COUNT_MOST,
+           "leave out the newest N"),
+    PAGES(list_options),
+    FLAG(0, "show-project", list_options, show_project,
+         "also show the workspace and the project of each"),
+    TEXT(0, "query", list_options, query, "QUERY",
+         "only matches, as in 'val_loss < 0.3 and lr >= 1e-3'"),
+    END,
+};
+
+#define TRIAL_LIST_OPTS                                                                \
+    NUMBER(0, "best", trial_list_options, best, "N", 1, COUNT_MOST,                    \
+           "only the best N trials by the searcher's metric, the best first"),         \
+        NUMBER(                                                                        \
+            0, "limit", trial_list_options, limit, "N", 0, COUNT_MOST,                 \
+            "at most N trials; 0: all (default: what fits on the screen, else all)"),  \
+        NUMBER(0, "offset", trial_list_options, offset, "N", 0, COUNT_MOST,            \
+               "leave out the first N trials"),                                        \
+        PAGES(trial_list_options),                                                     \
+        TEXT(0, "sort", trial_list_options, sort, "KEY",                               \
+             "order: id, state, batches, best, restarts, started, ended or took",      \
+             CHOICES("id", "state", "batches", "best", "restarts", "started", "ended", \
+                     "took")),                                                         \
+        FLAG('r', "reverse", trial_list_options, reverse, "the other way round")
+
+const struct cli_opt trial_list_opts[] = {
+    TRIAL_LIST_OPTS,
+    END,
+};
+
+const struct cli_opt describe_opts[] = {
+    TRIAL_LIST_OPTS,
+    FLAG(0, "metrics", trial_list_options, metrics,
+         "also the last, lowest and highest value of every metric"),
     END,
 };
 
@@ -114,6 +160,8 @@ const struct cli_opt space_list_opts[] = {
     FLAG('a', "all", space_list_options, all, "also archived ones"),
     TEXT(0, "sort-by", space_list_options, sort_by, "KEY", "order of the list",
          CHOICES("id", "name"), .def = "id"),
+    TEXT(0, "order-by", space_list_options, order_by, "ORDER", "asc or desc",
+         CHOICES("asc", "desc"), .def = "asc"),
     END,
 };
 
@@ -154,7 +202,7 @@ const struct cli_opt project_create_opts[] = {
 };
 
 const struct cli_opt project_edit_opts[] = {
-    TEXT('n', "name", project_options, name, "NAME", "its new name"),
+    TEXT('n', "name", project_options, name, "NAME", "its new name", ALSO("new_name")),
     TEXT('d', "description", project_options, description, "TEXT",
          "its new description"),
     TEXT('k', "key", project_options, key, "KEY", "its new short name"),
@@ -169,6 +217,8 @@ const struct cli_opt yes_opts[] = {
 const struct cli_opt wait_opts[] = {
     NUMBER(0, "timeout", wait_options, timeout, "SECONDS", 1, COUNT_MOST,
            "give up after this time (exit code 9)"),
+    NUMBER(0, "polling-interval", wait_options, interval, "SECONDS", 1, 86400,
+           "ask the master this often (default: up to every 2 seconds)"),
     END,
 };
 
@@ -186,6 +236,10 @@ const struct cli_opt log_opts[] = {
           "only lines from this agent; may be repeated"),
     TEXTS(0, "container-id", log_options, container_ids, "ID",
           "only lines from this container; may be repeated"),
+    TEXTS(0, "allocation-id", log_options, allocation_ids, "ID",
+          "only lines of this run of the task; may be repeated"),
+    TEXTS(0, "source", log_options, sources, "SOURCE",
+          "only lines from this source: task, master, ...; may be repeated"),
     TEXTS(0, "stdtype", log_options, stdtypes, "STREAM", "only lines of this stream",
           CHOICES("stdout", "stderr")),
     TEXT(0, "timestamp-after", log_options, after, "TIME",
@@ -222,6 +276,10 @@ const struct cli_opt proof_opts[] = {
           "do not compare metrics: 'seconds', 'training.*_time'; may be repeated"),
     TEXTS(0, "ignore-file", proof_options, ignored_files, "PATTERN",
           "do not compare files of the checkpoint: '*.log'; may be repeated"),
+    TEXTS(0, "ignore-key", proof_options, ignored_keys, "PATTERN",
+          "do not compare values of such keys: 'saved_at'; may be repeated"),
+    TEXT(0, "profile", proof_options, profile, "NAME",
+         "transformers, lightning or none (default: that of the checkpoint)"),
     END,
 };
 
@@ -239,9 +297,35 @@ const struct cli_opt checkpoint_list_opts[] = {
     END,
 };
 
+#define DOWNLOAD_OPTS                                                                  \
+    TEXT(0, "mode", download_options, mode, "MODE",                                    \
+         "direct (from the storage), master (through it) or auto",                     \
+         CHOICES("auto", "direct", "master"), .def = "auto"),                          \
+        FLAG('q', "quiet", download_options, quiet, "print nothing")
+
 const struct cli_opt checkpoint_download_opts[] = {
     TEXT('o', "output-dir", download_options, output, "DIR",
          "write into this directory (default: checkpoints/UUID)"),
+    DOWNLOAD_OPTS,
+    END,
+};
+
+const struct cli_opt trial_download_opts[] = {
+    FLAG(0, "best", download_options, best, "the one with the best validation"),
+    FLAG(0, "latest", download_options, latest, "the latest one"),
+    TEXT(0, "uuid", download_options, uuid, "UUID", "this one"),
+    TEXT('o', "output-dir", download_options, output, "DIR",
+         "write into this directory (default: checkpoints/UUID)"),
+    DOWNLOAD_OPTS,
+    END,
+};
+
+const struct cli_opt experiment_download_opts[] = {
+    NUMBER(0, "top-n", download_options, top, "N", 1, COUNT_MOST,
+           "the best N by the searcher's metric", .def = "1"),
+    TEXT('o', "output-dir", download_options, output, "DIR",
+         "write into folders of this directory", .def = "checkpoints"),
+    DOWNLOAD_OPTS,
     END,
 };
 
@@ -287,6 +371,23 @@ const struct cli_opt drain_opts[] = {
     END,
 };
 
+const struct cli_opt agent_enable_opts[] = {
+    FLAG(0, "all", drain_options, all, "all agents"),
+    END,
+};
+
+const struct cli_opt agent_disable_opts[] = {
+    FLAG(0, "all", drain_options, all, "all agents"),
+    FLAG(0, "drain", drain_options, drain, "let running tasks finish"),
+    END,
+};
+
+const struct cli_opt trial_describe_opts[] = {
+    FLAG(0, "metrics", trial_describe_options, metrics,
+         "print the metrics (as without it)"),
+    END,
+};
+
 const struct cli_opt job_run_opts[] = {
     FLAG('f', "follow", job_run_options, follow, "print its logs until it ends"),
     FLAG(0, "no-pause", job_run_options, no_pause, "never pause or preempt it"),
@@ -296,6 +397,8 @@ const struct cli_opt job_run_opts[] = {
            "put it in the workspace of this project"),
     TEXT('w', "workspace-name", job_run_options, workspace, "WORKSPACE",
          "put it in this workspace"),
+    PAIRS('i', "include", job_run_options, includes, "PATH",
+          "also send this file or folder; may be repeated"),
     END,
 };
 
@@ -306,16 +409,22 @@ const struct cli_opt task_list_opts[] = {
 
 const struct cli_opt job_list_opts[] = {
     TEXT('p', "resource-pool", job_list_options, resource_pool, "POOL",
-         "only this resource pool"),
+         "only this resource pool", ALSO("-rp")),
+    NUMBER(0, "limit", job_list_options, limit, "N", 0, COUNT_MOST,
+           "only the first N; 0: all"),
+    NUMBER(0, "offset", job_list_options, offset, "N", 0, COUNT_MOST,
+           "leave out the first N"),
+    PAGES(job_list_options),
+    FLAG(0, "reverse", job_list_options, reverse, "the last of the queue first"),
     END,
 };
 
 const struct cli_opt job_update_opts[] = {
-    NUMBER(0, "priority", job_update_options, priority, "1-99", 1, 99,
+    NUMBER('p', "priority", job_update_options, priority, "1-99", 1, 99,
            "a new priority; 1 comes first"),
-    REAL(0, "weight", job_update_options, weight, "W", "a new weight for fair share"),
+    REAL('w', "weight", job_update_options, weight, "W", "a new weight for fair share"),
     TEXT(0, "resource-pool", job_update_options, resource_pool, "POOL",
-         "move it to this resource pool"),
+         "move it to this resource pool", ALSO("-rp")),
     END,
 };
 
@@ -448,6 +557,13 @@ const struct cli_opt token_edit_opts[] = {
     END,
 };
 
+const struct cli_opt config_check_opts[] = {
+    TEXT('k', "kind", kind_options, kind, "KIND",
+         "kind of configuration (default: the one whose keys it has)",
+         CHOICES("experiment", "master", "agent", "job")),
+    END,
+};
+
 const struct cli_opt kind_opts[] = {
     TEXT('k', "kind", kind_options, kind, "KIND", "kind of configuration",
          .def = "experiment", CHOICES("experiment", "master", "agent", "job")),
@@ -559,6 +675,32 @@ const struct cli_opt master_certificate_opts[] = {
     END,
 };
 
+const struct cli_opt backup_opts[] = {
+    TEXT(0, "data-dir", backup_options, data_dir, "DIR",
+         "data directory of the master (default: ~/.local/share/det)"),
+    FLAG(0, "checkpoints", backup_options, checkpoints,
+         "also the checkpoints in the data directory"),
+    NUMBER(0, "keep", backup_options, keep, "N", 1, COUNT_MOST,
+           "then remove all but the N newest backups"),
+    NUMBER(0, "rate", backup_options, rate, "MB", 1, 1000000,
+           "read at most so many MB a second"),
+    FLAG(0, "list", backup_options, list, "list the backups in DIR; make none"),
+    FLAG(0, "verify", backup_options, verify,
+         "read all backups in DIR and compare their checksums; make none"),
+    END,
+};
+
+const struct cli_opt restore_opts[] = {
+    TEXT(0, "data-dir", restore_options, data_dir, "DIR",
+         "where to (default: ~/.local/share/det)"),
+    TEXT(0, "backup", restore_options, backup, "ID", "this one (default: the newest)"),
+    TEXT(0, "at", restore_options, at, "TIME",
+         "the newest one that is not younger than TIME"),
+    FLAG(0, "replace", restore_options, replace,
+         "put an existing data directory aside"),
+    END,
+};
+
 const struct cli_opt stop_opts[] = {
     TEXT(0, "data-dir", stop_options, data_dir, "DIR", "data directory of the master"),
     END,
@@ -567,6 +709,11 @@ const struct cli_opt stop_opts[] = {
 #define ENV_DATA(struct_)                                                              \
     TEXT(0, "data-dir", struct_, data_dir, "DIR",                                      \
          "data directory of agent or master (default: ~/.local/share/det)")
+
+const struct cli_opt doctor_opts[] = {
+    ENV_DATA(doctor_options),
+    END,
+};
 
 const struct cli_opt env_list_opts[] = {
     ENV_DATA(env_list_options),

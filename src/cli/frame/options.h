@@ -17,6 +17,7 @@ struct create_options {
     bool test;
     int64_t fork;           /* CLI_UNSET: no fork */
     const char *checkpoint; /* NULL: from the beginning */
+    struct field_strs includes;
 };
 
 struct continue_options {
@@ -30,12 +31,27 @@ struct list_options {
     struct field_strs states;
     struct field_strs labels;
     const char *name;
-    int64_t limit;
+    int64_t limit;     /* 0, CLI_UNSET: all */
+    int64_t offset;    /* CLI_UNSET: 0 */
+    const char *pages; /* "1" or "all"; NULL: not given */
+    bool show_project;
+    const char *query;
+};
+
+struct trial_list_options {
+    int64_t limit;  /* 0: all; CLI_UNSET: what fits */
+    int64_t offset; /* CLI_UNSET: 0 */
+    int64_t best;   /* CLI_UNSET: not only the best */
+    const char *sort;
+    bool reverse;
+    const char *pages; /* "1" or "all"; NULL: not given */
+    bool metrics;      /* only describe */
 };
 
 struct space_list_options {
     bool all;
-    const char *sort_by; /* "id" or "name" */
+    const char *sort_by;  /* "id" or "name" */
+    const char *order_by; /* "asc" or "desc" */
 };
 
 struct workspace_options {
@@ -62,6 +78,7 @@ struct yes_options {
 
 struct wait_options {
     int64_t timeout;
+    int64_t interval; /* seconds; CLI_UNSET: ours */
 };
 
 struct log_options {
@@ -72,6 +89,8 @@ struct log_options {
     struct field_strs rank_ids;
     struct field_strs agent_ids;
     struct field_strs container_ids;
+    struct field_strs allocation_ids;
+    struct field_strs sources;
     struct field_strs stdtypes;
     const char *after;
     const char *before;
@@ -94,6 +113,8 @@ struct proof_options {
     struct field_strs config; /* "key=value" */
     struct field_strs ignored_metrics;
     struct field_strs ignored_files;
+    struct field_strs ignored_keys;
+    const char *profile; /* NULL: the one that fits the checkpoint */
 };
 
 struct checkpoint_options {
@@ -123,10 +144,22 @@ struct retention_options {
 
 struct download_options {
     const char *output;
+    /* only checkpoints */
+    bool quiet;
+    const char *mode;
+    bool best;        /* of a trial */
+    bool latest;      /* likewise */
+    const char *uuid; /* likewise */
+    int64_t top;      /* of an experiment */
 };
 
 struct drain_options {
     bool drain;
+    bool all; /* only agents */
+};
+
+struct trial_describe_options {
+    bool metrics; /* they are always printed */
 };
 
 struct job_run_options {
@@ -135,6 +168,7 @@ struct job_run_options {
     struct field_strs config; /* "key=value" */
     int64_t project_id;
     const char *workspace;
+    struct field_strs includes;
 };
 
 struct task_list_options {
@@ -143,6 +177,10 @@ struct task_list_options {
 
 struct job_list_options {
     const char *resource_pool;
+    int64_t limit;     /* 0, CLI_UNSET: all */
+    int64_t offset;    /* CLI_UNSET: 0 */
+    const char *pages; /* "1" or "all"; NULL: not given */
+    bool reverse;
 };
 
 struct job_update_options {
@@ -151,44 +189,12 @@ struct job_update_options {
     const char *resource_pool;
 };
 
-struct user_create_options {
-    bool remote;
-    bool admin;
-    const char *password;
-};
-
-struct password_options {
-    const char *password;
-};
-
 struct audit_list_options {
     const char *by;
     const char *action;
     const char *object;
     const char *since;
     int64_t limit;
-};
-
-struct user_link_options {
-    int64_t uid; /* CLI_UNSET: not given */
-    int64_t gid;
-    const char *user;
-    const char *group;
-    bool remove;
-};
-
-struct user_reset_options {
-    const char *data_dir;
-};
-
-struct login_options {
-    const char *password;
-    const char *sso; /* the provider; "": the only one */
-    bool device;
-};
-
-struct user_list_options {
-    bool all;
 };
 
 struct kind_options {
@@ -236,6 +242,10 @@ struct master_certificate_options {
 struct trust_options {
     const char *fingerprint;
     bool forget;
+};
+
+struct doctor_options {
+    const char *data_dir;
 };
 
 struct env_list_options {

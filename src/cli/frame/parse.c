@@ -129,12 +129,33 @@ static bool is_first_of_verb(const char *noun, const char *word)
 
 /* ---- suggestions ----------------------------------------------------------------- */
 
+/* Fails for a command or option that Determined has and det has not; DET_OK for others. */
+static det_status refuse_missing(struct parser *p, const char *words,
+                                 const char *option)
+{
+    for (const struct cli_missing *row = cli_missing; words && row->words; row++) {
+        if (strcmp(row->words, words) || !row->option != !option)
+            continue;
+        if (!option)
+            return err_set(p->err, DET_UNSUPPORTED, "'det %s' is not built\nhint: %s",
+                           words, row->instead);
+        if (!strcmp(row->option, option))
+            return err_set(p->err, DET_UNSUPPORTED,
+                           "'det %s --%s' is not built\nhint: %s", words, option,
+                           row->instead);
+    }
+    return DET_OK;
+}
+
 static det_status unknown_noun(struct parser *p, const char *word)
 {
     const char *names[CANDIDATES] = {0};
     const char *nearest;
     size_t count = 0;
+    det_status st = refuse_missing(p, word, NULL);
 
+    if (st)
+        return st;
     for (const struct cli_noun *noun = cli_nouns; noun->name; noun++)
         if (strcmp(noun->name, "internal"))
             names[count++] = noun->name;
@@ -149,18 +170,53 @@ static det_status unknown_noun(struct parser *p, const char *word)
                    word);
 }
 
+/* "unpause" is not a slip for "pause". */
+static bool is_opposite(const char *a, const char *b)
+{
+    return (!strncmp(a, "un", 2) && !strcmp(a + 2, b)) ||
+           (!strncmp(b, "un", 2) && !strcmp(b + 2, a));
+}
+
+/* Words of other programs for our commands. */
+static const struct {
+    const char *word;
+    const char *verb;
+} synonyms[] = {
+    {"info", "describe"},   {"ls", "list"},     {"remove", "delete"},
+    {"resume", "activate"}, {"rm", "delete"},   {"run", "create"},
+    {"show", "describe"},   {"stop", "cancel"}, {"stop", "kill"},
+    {"submit", "create"},
+};
+
+/* The verb of this noun that another program would call `word`, or NULL. */
+static const char *find_synonym(const char *const *verbs, const char *word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(synonyms); i++)
+        for (size_t v = 0; !strcmp(synonyms[i].word, word) && verbs[v]; v++)
+            if (!strcmp(verbs[v], synonyms[i].verb))
+                return verbs[v];
+    return NULL;
+}
+
 static det_status unknown_verb(struct parser *p, const char *verb)
 {
     const char *names[CANDIDATES] = {0};
     const char *noun = p->in->noun;
     const char *nearest;
     size_t count = 0;
+    det_status st =
+        refuse_missing(p, arena_printf(&p->in->mem, "%s %s", noun, verb), NULL);
 
+    if (st)
+        return st;
     for (const struct cli_command *c = cli_commands; c->noun; c++)
-        if (!strcmp(c->noun, noun) && c->verb && !(c->flags & CLI_HIDDEN))
+        if (!strcmp(c->noun, noun) && c->verb && !(c->flags & CLI_HIDDEN) &&
+            !is_opposite(c->verb, verb))
             names[count++] = c->verb;
     assert(count < CANDIDATES);
-    nearest = nearest_word(verb, names);
+    nearest = find_synonym(names, verb);
+    if (!nearest)
+        nearest = nearest_word(verb, names);
     if (nearest)
         return err_set(p->err, DET_INVALID,
                        "'det %s' has no command '%s'\nhint: did you mean 'det %s %s'?",
@@ -189,7 +245,11 @@ static det_status unknown_option(struct parser *p, const char *option)
     const char *nearest;
     size_t count =
         add_names(command ? command->opts : NULL, NULL, names, 0, &p->in->mem);
+    det_status st =
+        strncmp(option, "--", 2) ? DET_OK : refuse_missing(p, words, option + 2);
 
+    if (st)
+        return st;
     count = add_names(cli_global_opts, command, names, count, &p->in->mem);
     if (p->in->mem.has_failed)
         return err_default(p->err, DET_NOMEM);
@@ -349,18 +409,26 @@ static det_status prepare_options(struct parser *p, const struct cli_command *co
 /* ---- options --------------------------------------------------------------------- */
 
 /* '-' and '_' are equal in names. */
+static bool is_same_name(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((a[i] == '_' ? '-' : a[i]) != (b[i] == '_' ? '-' : b[i]))
+            return false;
+    return true;
+}
+
 static bool is_named(const struct cli_opt *opt, const char *name, size_t len)
 {
-    if (strlen(opt->name) != len)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        char a = opt->name[i] == '_' ? '-' : opt->name[i];
-        char b = name[i] == '_' ? '-' : name[i];
+    if (strlen(opt->name) == len && is_same_name(opt->name, name, len))
+        return true;
+    for (const char *also = opt->also; also && *also;) {
+        size_t here = strcspn(also, " ");
 
-        if (a != b)
-            return false;
+        if (here == len && is_same_name(also, name, len))
+            return true;
+        also += here + strspn(also + here, " ");
     }
-    return true;
+    return false;
 }
 
 static const struct cli_opt *find_in(const struct cli_opt *opts, const char *name,
@@ -423,10 +491,15 @@ static det_status parse_long_option(struct parser *p, const char *word)
     return store_option(p, opt, options, value);
 }
 
-/* "-af" is "-a -f"; "-ofile" is "-o file". */
+/* "-af" is "-a -f"; "-ofile" is "-o file"; "-rp" may be one option. */
 static det_status parse_short_options(struct parser *p, const char *word)
 {
+    void *own;
+    const struct cli_opt *whole = find_option(p, word, strlen(word), 0, &own);
     det_status st = DET_OK;
+
+    if (whole)
+        return store_option(p, whole, own, NULL);
 
     for (const char *at = word + 1; *at && !st; at++) {
         void *options;

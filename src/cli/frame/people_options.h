@@ -51,4 +51,36 @@ struct token_edit_options {
     const char *description;
 };
 
+struct user_create_options {
+    bool remote;
+    bool admin;
+    const char *password;
+};
+
+struct password_options {
+    const char *password;
+};
+
+struct user_link_options {
+    int64_t uid; /* CLI_UNSET: not given */
+    int64_t gid;
+    const char *user;
+    const char *group;
+    bool remove;
+};
+
+struct user_reset_options {
+    const char *data_dir;
+};
+
+struct login_options {
+    const char *password;
+    const char *sso; /* the provider; "": the only one */
+    bool device;
+};
+
+struct user_list_options {
+    bool all;
+};
+
 #endif

@@ -57,6 +57,24 @@ struct agent_run_options {
     const char *master_fingerprint;
 };
 
+/* det backup */
+struct backup_options {
+    const char *data_dir;
+    bool checkpoints;
+    int64_t keep; /* CLI_UNSET: all */
+    int64_t rate; /* MB a second; CLI_UNSET: no limit */
+    bool list;
+    bool verify;
+};
+
+/* det restore */
+struct restore_options {
+    const char *data_dir;
+    const char *backup;
+    const char *at;
+    bool replace;
+};
+
 /* det stop */
 struct stop_options {
     const char *data_dir;

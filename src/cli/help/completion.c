@@ -2,7 +2,8 @@
 /* completion.c - prints completion scripts from the tables of commands.
  *
  * bash and zsh share one function (zsh through bashcompinit).  It drops the options
- * before the cursor and looks up the other words in one `case`.  fish gets one line per
+ * before the cursor and looks up the other words in one `case`; ids come from
+ * `det internal complete` (complete_ids.c).  fish gets one line per
  * noun, verb and option, with the words that must come before it. */
 #include "cli/help/completion.h"
 
@@ -15,6 +16,7 @@
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/option_tables.h"
+#include "cli/help/complete_ids.h"
 
 static bool is_shown(const struct cli_command *command)
 {
@@ -102,6 +104,49 @@ static void put_verbs(struct buf *out, const char *noun, const char *first)
     }
 }
 
+static const char *const *values_of(const struct cli_opt *opt)
+{
+    return opt->choices ? opt->choices : opt->offers;
+}
+
+static bool takes_file(const struct cli_opt *opt)
+{
+    return opt->value && (strstr(opt->value, "FILE") || strstr(opt->value, "DIR") ||
+                          strstr(opt->value, "PATH"));
+}
+
+/* What may follow an option: "--level) list="TRACE ..."; ids=; files= ;;" */
+static void put_option_values(struct buf *out, const struct cli_opt *opt)
+{
+    const char *kind = completion_value_kind(opt);
+    const char *const *values = values_of(opt);
+
+    if (!opt->value || opt->is_optional)
+        return;
+    buf_puts(out, "        ");
+    if (opt->letter)
+        buf_printf(out, "-%c | ", opt->letter);
+    buf_printf(out, "--%s) list=\"", opt->name);
+    for (; values && *values; values++)
+        buf_printf(out, " %s", *values);
+    buf_printf(out, "\"; ids=%s; files=%s ;;\n", kind ? kind : "",
+               takes_file(opt) ? "1" : "");
+}
+
+static void put_values(struct buf *out, const struct cli_command *command)
+{
+    const char *kind = completion_kind(command);
+
+    if (kind)
+        buf_printf(out, "; ids=%s", kind);
+    if (!command->opts)
+        return;
+    buf_puts(out, "\n        case \"$prev\" in\n");
+    for (const struct cli_opt *opt = command->opts; opt->kind; opt++)
+        put_option_values(out, opt);
+    buf_puts(out, "        esac");
+}
+
 static void put_options(struct buf *out, const struct cli_command *command)
 {
     for (const struct cli_opt *opt = command->opts; opt && opt->kind; opt++)
@@ -164,12 +209,15 @@ static void bash_function(struct buf *out)
 {
     buf_puts(out, "_det() {\n"
                   "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\" list=\"\" "
-                  "files=\"\" i\n"
+                  "files=\"\" ids=\"\" i\n"
+                  "    local prev=\"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
+                  "    local -a master=()\n"
                   "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                   "        case \"${COMP_WORDS[i]}\" in\n"
                   "        ");
     put_value_options(out);
-    buf_puts(out, ") i=$((i + 1)) ;;\n"
+    buf_puts(out, ") master+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i + 1]}\")\n"
+                  "            i=$((i + 1)) ;;\n"
                   "        -*) ;;\n"
                   "        *) words=\"$words ${COMP_WORDS[i]}\" ;;\n"
                   "        esac\n"
@@ -191,14 +239,22 @@ static void bash_function(struct buf *out)
         if (!strcmp(c->noun, "completion"))
             buf_puts(out, " bash zsh fish");
         put_options(out, c);
-        buf_printf(out, "\"%s ;;\n", takes_files(c) ? "; files=1" : "");
+        buf_printf(out, "\"%s", takes_files(c) ? "; files=1" : "");
+        put_values(out, c);
+        buf_puts(out, " ;;\n");
     }
     buf_puts(out, "    esac\n"
+                  "    case \"$cur\" in\n"
+                  "    -*) ids=\"\" ;;\n"
+                  "    esac\n"
+                  "    [ -z \"$ids\" ] ||\n"
+                  "        list=\"$list $(det \"${master[@]}\" internal complete $ids "
+                  "2>/dev/null </dev/null)\"\n"
                   "    COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n"
                   "    if [ -n \"$files\" ]; then\n"
                   "        case \"$cur\" in\n"
                   "        -*) ;;\n"
-                  "        *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
+                  "        *) COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n"
                   "        esac\n"
                   "    fi\n"
                   "}\n"
@@ -270,16 +326,27 @@ static void fish_where(struct buf *out, const char *question,
                command->verb ? " " : "", command->verb ? command->verb : "");
 }
 
+static void fish_ids(struct buf *out, const char *kind)
+{
+    buf_printf(out, " -a '(det internal complete %s 2>/dev/null </dev/null)'", kind);
+}
+
 static void fish_option(struct buf *out, const struct cli_opt *opt)
 {
-    bool is_file =
-        opt->value && (strstr(opt->value, "FILE") || strstr(opt->value, "DIR"));
+    const char *kind = completion_value_kind(opt);
+    const char *const *values = values_of(opt);
 
     buf_printf(out, " -l %s", opt->name);
     if (opt->letter)
         buf_printf(out, " -s %c", opt->letter);
     if (opt->value && !opt->is_optional)
-        buf_puts(out, is_file ? " -r -F" : " -x");
+        buf_puts(out, takes_file(opt) ? " -r -F" : " -x");
+    if (kind)
+        fish_ids(out, kind);
+    if (values)
+        buf_puts(out, " -a '");
+    for (; values && *values; values++)
+        buf_printf(out, "%s%s", *values, values[1] ? " " : "'");
     buf_puts(out, " -d ");
     fish_text(out, opt->help);
     buf_putc(out, '\n');
@@ -308,6 +375,11 @@ static void fish_options(struct buf *out, const struct cli_command *command)
     if (takes_files(command)) {
         fish_where(out, "__det_in", command);
         buf_puts(out, " -F\n");
+    }
+    if (completion_kind(command)) {
+        fish_where(out, "__det_in", command);
+        fish_ids(out, completion_kind(command));
+        buf_putc(out, '\n');
     }
 }
 

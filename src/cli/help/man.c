@@ -55,6 +55,24 @@ static void put_paragraphs(struct buf *out, const char *text)
     }
 }
 
+/* "; also --follow-first-trial" */
+static void put_other_names(struct buf *out, const char *names)
+{
+    const char *before = "; also ";
+
+    while (names && *names) {
+        size_t len = strcspn(names, " ");
+        char name[64];
+
+        snprintf(name, sizeof(name), "%s%.*s", *names == '-' ? "" : "--", (int)len,
+                 names);
+        buf_puts(out, before);
+        put_escaped(out, name);
+        before = ", ";
+        names += len + strspn(names + len, " ");
+    }
+}
+
 static void put_option(struct buf *out, const struct cli_opt *opt)
 {
     buf_puts(out, ".TP\n");
@@ -74,6 +92,7 @@ static void put_option(struct buf *out, const struct cli_opt *opt)
     }
     for (const char *const *c = opt->choices; c && *c; c++)
         buf_printf(out, "%s%s", c == opt->choices ? "; one of " : ", ", *c);
+    put_other_names(out, opt->also);
     buf_putc(out, '\n');
 }
 

@@ -88,7 +88,7 @@ det_status launch_place_is_one(struct cli *cli, const struct launch_place *place
         return DET_OK;
     return cli_fail(cli, DET_UNSUPPORTED,
                     "this task has %zu nodes, but 'det launch %s' starts processes on "
-                    "one node only: ask for slots of a single node%s",
+                    "one node only: set resources.is_single_node: true%s",
                     place->nodes, launcher, instead);
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch_rank.c - one rank: sets its environment, prefixes its lines, and reports its
- * failure. */
+ * failure.
+ *
+ * All ranks print into one pipe.  So only whole lines are forwarded, and of a line that is
+ * being rewritten (a progress bar) each state as a whole, between two "\r": whatever another
+ * rank prints next overwrites it. */
 #include "cli/launch/launch_rank.h"
 
 #include <errno.h>
@@ -12,6 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "agent/task/output/lines.h"
 #include "base/compiler.h"
 #include "base/thread/executor.h"
 #include "cli/frame/cli.h"
@@ -20,7 +25,7 @@
 #include "cli/output/format.h"
 #include "data/text.h"
 
-enum { CHUNK = 1 << 14, LINE_MOST = 1 << 16 };
+enum { CHUNK = 1 << 14 };
 
 /* One of the two outputs of the rank, forwarded to ours. */
 struct lines {
@@ -100,19 +105,21 @@ static void write_ready(struct lines *lines)
  * everything. */
 static void prefix_lines(struct lines *lines, bool is_end)
 {
+    struct line line;
     size_t at = 0;
 
-    while (at < lines->text.len) {
-        const char *begin = lines->text.data + at;
-        const char *end = memchr(begin, '\n', lines->text.len - at);
-        size_t len = end ? (size_t)(end - begin) : lines->text.len - at;
-
-        if (!end && !is_end && len < LINE_MOST)
-            break;
+    while (line_cut(lines->text.data + at, lines->text.len - at, is_end, &line)) {
+        at += line.taken;
+        if (line.is_hidden)
+            continue;
         buf_puts(&lines->ready, lines->prefix);
-        buf_add(&lines->ready, begin, len);
+        buf_add(&lines->ready, line.text, line.len);
         buf_putc(&lines->ready, '\n');
-        at += len + (end != NULL);
+    }
+    if (line_live(lines->text.data + at, lines->text.len - at, &line)) {
+        buf_printf(&lines->ready, "\r%s", lines->prefix);
+        buf_add(&lines->ready, line.text, line.len);
+        buf_putc(&lines->ready, '\r');
     }
     buf_drop(&lines->text, at);
     write_ready(lines);

@@ -67,34 +67,69 @@ det_status run_agent_list(struct cli *cli, const struct cli_invocation *in)
     return cli_print_table(cli, &table);
 }
 
-static det_status switch_agents(struct cli *cli, const char *verb, const char *body,
-                                const char *done)
+struct agent_switch {
+    const char *verb; /* of the call */
+    const char *body; /* NULL: none */
+    const char *done;
+};
+
+static det_status switch_agent(struct cli *cli, const struct agent_switch *how,
+                               const char *agent)
+{
+    det_status st = cli_send(cli, "POST", how->body, NULL, "/api/v1/agents/%s/%s",
+                             cli_url(cli, agent), how->verb);
+
+    if (!st)
+        cli_put(cli, "%s agent %s\n", how->done, agent);
+    return st;
+}
+
+static det_status switch_all_agents(struct cli *cli, const struct agent_switch *how)
+{
+    struct json *reply;
+    det_status st = cli_get(cli, &reply, "/api/v1/agents");
+
+    if (st)
+        return st;
+    if (!json_first(json_get(reply, "agents")))
+        cli_note(cli, "there are no agents");
+    json_each(agent, json_get(reply, "agents"))
+        if (!st)
+            st = switch_agent(cli, how, json_str(json_get(agent, "id"), ""));
+    return st;
+}
+
+static det_status switch_agents(struct cli *cli, const struct agent_switch *how)
 {
     const struct cli_invocation *in = cli->in;
+    const struct drain_options *options = in->options;
     det_status st = DET_OK;
 
-    for (size_t i = 0; i < in->arg_count && !st; i++) {
-        st = cli_send(cli, "POST", body, NULL, "/api/v1/agents/%s/%s",
-                      cli_url(cli, in->args[i]), verb);
-        if (!st)
-            cli_put(cli, "%s agent %s\n", done, in->args[i]);
-    }
+    if (options->all == (in->arg_count > 0))
+        return cli_fail(cli, DET_INVALID, "either AGENT or --all is needed");
+    if (options->all)
+        return switch_all_agents(cli, how);
+    for (size_t i = 0; i < in->arg_count && !st; i++)
+        st = switch_agent(cli, how, in->args[i]);
     return st;
 }
 
 det_status run_agent_enable(struct cli *cli, const struct cli_invocation *in)
 {
+    static const struct agent_switch how = {"enable", NULL, "Enabled"};
+
     (void)in;
-    return switch_agents(cli, "enable", NULL, "Enabled");
+    return switch_agents(cli, &how);
 }
 
 det_status run_agent_disable(struct cli *cli, const struct cli_invocation *in)
 {
     const struct drain_options *options = in->options;
+    const struct agent_switch how = {
+        "disable", options->drain ? "{\"drain\":true}" : "{\"drain\":false}",
+        options->drain ? "Draining" : "Disabled"};
 
-    return switch_agents(cli, "disable",
-                         options->drain ? "{\"drain\":true}" : "{\"drain\":false}",
-                         options->drain ? "Draining" : "Disabled");
+    return switch_agents(cli, &how);
 }
 
 /* ---- slots ----------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/io/io.h"
 #include "base/rng.h"
+#include "cli/frame/arguments.h"
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/command_functions.h"
@@ -17,6 +18,7 @@
 #include "cli/output/format.h"
 #include "cli/output/table.h"
 #include "cli/output/term.h"
+#include "cli/trials/checkpoint_fetch.h"
 #include "config/experiment_config.h"
 #include "data/base64.h"
 #include "data/json/json.h"
@@ -208,6 +210,7 @@ det_status run_checkpoint_describe(struct cli *cli, const struct cli_invocation 
     cli_put(cli, "checkpoint %s\n", json_str(json_get(c, "uuid"), ""));
     cli_print_field(cli, "state", state_of(c));
     put_deletion(cli, json_get(c, "deletion"));
+    cli_print_field(cli, "kind", json_str(json_path(c, "metadata.kind"), ""));
     cli_print_field(
         cli, "experiment",
         format_i64(cli, json_i64(json_path(c, "training.experimentId"), 0)));
@@ -336,6 +339,23 @@ static det_status draft_finish(struct cli *cli, const struct draft *draft)
     return st ? st : io_remove_tree(io_system(), draft->path, cli->err);
 }
 
+/* `from` NULL: through the master. */
+static det_status fill_draft(struct cli *cli, const struct json *c, const char *from,
+                             const struct draft *draft,
+                             struct checkpoint_copy_result *ret_result)
+{
+    det_status st = DET_OK;
+
+    if (!from)
+        st = checkpoint_fetch(cli, json_str(json_get(c, "uuid"), ""),
+                              (uint64_t)size_of(c), draft->path);
+    if (st)
+        return st;
+    return checkpoint_copy(io_system(), from ? from : draft->path,
+                           from ? draft->path : NULL, json_get(c, "resources"),
+                           &cli->mem, ret_result, cli->err);
+}
+
 static det_status copy_to_folder(struct cli *cli, const struct json *c,
                                  const char *from, const char *folder,
                                  struct checkpoint_copy_result *ret_result)
@@ -344,9 +364,8 @@ static det_status copy_to_folder(struct cli *cli, const struct json *c,
     det_status st = draft_make(cli, &draft);
 
     if (!st)
-        st = checkpoint_copy(io_system(), from, draft.path, json_get(c, "resources"),
-                             &cli->mem, ret_result, cli->err);
-    if (st == DET_CORRUPT) {
+        st = fill_draft(cli, c, from, &draft, ret_result);
+    if (st == DET_CORRUPT && from) {
         (void)err_prefix(cli->err, "checkpoint %s", json_str(json_get(c, "uuid"), ""));
         (void)cli_hint(cli,
                        "'det checkpoint list --trial %" PRId64 "' shows the others; "
@@ -360,31 +379,137 @@ static det_status copy_to_folder(struct cli *cli, const struct json *c,
     return st;
 }
 
-det_status run_checkpoint_download(struct cli *cli, const struct cli_invocation *in)
+/* Where to copy the files from; *ret_from is NULL if the master must send them.  Without
+ * --mode that is so if this machine does not see them; *ret_why says why not. */
+static det_status choose_source(struct cli *cli, const struct json *c, const char *mode,
+                                const char **ret_from, struct err *ret_why)
 {
-    const struct download_options *options = in->options;
-    struct checkpoint_copy_result result = {0};
+    const char *uuid = json_str(json_get(c, "uuid"), "");
     struct place place = {0};
-    const char *folder = options->output;
+    det_status st;
+
+    if (!strcmp(mode, "master"))
+        return DET_OK;
+    st = place_of(cli, c, &place);
+    if (!st)
+        st = check_source(cli, uuid, &place);
+    if (!st)
+        *ret_from = place.path;
+    if (!st || !strcmp(mode, "direct") || cli->local)
+        return st;
+    *ret_why = *cli->err;
+    cli->err->text[0] = '\0';
+    return DET_OK;
+}
+
+/* If the master does not have the files either, the first reason says more. */
+static det_status keep_first_reason(struct cli *cli, det_status st,
+                                    const struct err *why)
+{
+    bool has_nothing = st == DET_NOT_FOUND || st == DET_CORRUPT || st == DET_INVALID ||
+                       st == DET_UNSUPPORTED || st == DET_FORBIDDEN;
+
+    if (!why->status || !has_nothing)
+        return st;
+    *cli->err = *why;
+    return why->status;
+}
+
+/* `folder` NULL: checkpoints/UUID. */
+static det_status download_one(struct cli *cli, const char *uuid, const char *folder)
+{
+    const struct download_options *options = cli->in->options;
+    struct checkpoint_copy_result result = {0};
+    const char *from = NULL;
+    struct err why = {0};
     const struct json *c;
-    det_status st = get_checkpoint(cli, in->args[0], &c);
+    det_status st = get_checkpoint(cli, uuid, &c);
 
     if (!st)
         st = check_state(cli, c);
     if (!st)
-        st = place_of(cli, c, &place);
-    if (!st)
-        st = check_source(cli, in->args[0], &place);
+        st = choose_source(cli, c, options->mode, &from, &why);
     if (!folder)
-        folder = arena_printf(&cli->mem, "checkpoints/%s", in->args[0]);
+        folder = arena_printf(&cli->mem, "checkpoints/%s", uuid);
     if (!st && !folder)
         st = cli_nomem(cli);
     if (!st)
-        st = copy_to_folder(cli, c, place.path, folder, &result);
-    if (!st)
-        cli_put(cli, "Wrote checkpoint %s to %s: %" PRId64 " files, %s, %s\n",
-                in->args[0], folder, result.files, format_size(cli, result.size_bytes),
+        st =
+            keep_first_reason(cli, copy_to_folder(cli, c, from, folder, &result), &why);
+    if (!st && !options->quiet)
+        cli_put(cli, "Wrote checkpoint %s to %s: %" PRId64 " files, %s, %s\n", uuid,
+                folder, result.files, format_size(cli, result.size_bytes),
                 result.has_manifest ? "checked against its manifest" : "sizes checked");
+    return st;
+}
+
+det_status run_checkpoint_download(struct cli *cli, const struct cli_invocation *in)
+{
+    const struct download_options *options = in->options;
+
+    return download_one(cli, in->args[0], options->output);
+}
+
+/* The best or the latest checkpoint of a trial. */
+static det_status find_of_trial(struct cli *cli, int64_t id, bool is_best,
+                                const char **ret_uuid)
+{
+    struct json *reply;
+    det_status st = cli_get(
+        cli, &reply,
+        "/api/v1/trials/%" PRId64 "/checkpoints?limit=1&states=STATE_COMPLETED&%s", id,
+        is_best ? "sortByAttr=SORT_BY_SEARCHER_METRIC"
+                : "sortByAttr=SORT_BY_BATCH_NUMBER&orderBy=ORDER_BY_DESC");
+
+    if (st)
+        return st;
+    *ret_uuid =
+        json_str(json_get(json_first(json_get(reply, "checkpoints")), "uuid"), NULL);
+    return *ret_uuid ? DET_OK
+                     : cli_fail(cli, DET_NOT_FOUND,
+                                "trial %" PRId64 " has no checkpoint", id);
+}
+
+det_status run_trial_download(struct cli *cli, const struct cli_invocation *in)
+{
+    const struct download_options *options = in->options;
+    const char *uuid = options->uuid;
+    int64_t id;
+    det_status st = cli_id(cli, "trial", in->args[0], &id);
+
+    if (!st && options->best + options->latest + (uuid != NULL) != 1)
+        st = cli_fail(cli, DET_INVALID,
+                      "exactly one of --best, --latest and --uuid is needed");
+    if (!st && !uuid)
+        st = find_of_trial(cli, id, options->best, &uuid);
+    return st ? st : download_one(cli, uuid, options->output);
+}
+
+det_status run_experiment_download_best(struct cli *cli,
+                                        const struct cli_invocation *in)
+{
+    const struct download_options *options = in->options;
+    struct json *reply;
+    int64_t id;
+    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+
+    if (!st)
+        st = cli_get(cli, &reply,
+                     "/api/v1/experiments/%" PRId64 "/checkpoints?limit=%" PRId64
+                     "&states=STATE_COMPLETED&sortByAttr=SORT_BY_SEARCHER_METRIC",
+                     id, options->top);
+    if (!st && !json_first(json_get(reply, "checkpoints")))
+        st = cli_fail(cli, DET_NOT_FOUND, "experiment %" PRId64 " has no checkpoint",
+                      id);
+    if (st)
+        return st;
+    json_each(c, json_get(reply, "checkpoints")) {
+        const char *uuid = json_str(json_get(c, "uuid"), "");
+
+        if (!st)
+            st = download_one(cli, uuid,
+                              arena_printf(&cli->mem, "%s/%s", options->output, uuid));
+    }
     return st;
 }
 

@@ -29,6 +29,7 @@ struct copy {
     struct io *io;
     struct arena *mem;
     struct map wanted; /* path -> struct wanted */
+    bool only_checks;  /* nothing is written */
     struct checkpoint_copy_result result;
 };
 
@@ -106,7 +107,7 @@ static det_status copy_bytes(struct io_file *from, struct io_file *to,
 
     while (!st && got) {
         st = io_read_at(from, offset, chunk, CHUNK, &got, err);
-        if (!st && got)
+        if (!st && got && to)
             st = io_write_at(to, offset, chunk, got, err);
         if (!st)
             crc = crc32c(crc, chunk, got);
@@ -147,7 +148,7 @@ static det_status copy_file(struct copy *copy, const char *from, const char *to,
     uint32_t crc = 0;
     det_status st = io_open(copy->io, from, IO_READ, &in, err);
 
-    if (!st)
+    if (!st && !copy->only_checks)
         st = io_open(copy->io, to, IO_WRITE | IO_CREATE | IO_EXCLUSIVE, &out, err);
     if (!st)
         st = copy_bytes(in, out, &size, &crc, err);
@@ -174,7 +175,8 @@ static det_status copy_entry(struct copy *copy, const char *from, const char *to
     if (stat.kind != IO_DIRECTORY || !depth)
         return err_set(err, DET_CORRUPT, "'%s' is neither a file nor a directory",
                        from);
-    st = io_mkdir(copy->io, to, false, err);
+    if (!copy->only_checks)
+        st = io_mkdir(copy->io, to, false, err);
     return st ? st : copy_folder(copy, from, to, name, depth - 1, err);
 }
 
@@ -225,13 +227,13 @@ det_status checkpoint_copy(struct io *io, const char *from, const char *to,
                            const struct json *resources, struct arena *mem,
                            struct checkpoint_copy_result *ret_result, struct err *err)
 {
-    struct copy copy = {.io = io, .mem = mem};
+    struct copy copy = {.io = io, .mem = mem, .only_checks = !to};
     det_status st = want_resources(&copy, resources, err);
 
     if (!st)
         st = want_manifest(&copy, from, err);
     if (!st)
-        st = copy_folder(&copy, from, to, "", DEPTH_MOST, err);
+        st = copy_folder(&copy, from, to ? to : from, "", DEPTH_MOST, err);
     if (!st)
         st = check_missing(&copy, err);
     map_done(&copy.wanted);

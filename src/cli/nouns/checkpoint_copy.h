@@ -22,7 +22,7 @@ struct checkpoint_copy_result {
     bool has_manifest;
 };
 
-/* Both folders exist.  `resources` is {"path": size}; may be NULL.  DET_CORRUPT names
+/* Both folders exist; `to` NULL: only checks.  `resources` is {"path": size}; may be NULL.  DET_CORRUPT names
  * the first file that is missing or damaged. */
 det_status checkpoint_copy(struct io *io, const char *from, const char *to,
                            const struct json *resources, struct arena *mem,

@@ -16,8 +16,11 @@
 #include "cli/output/format.h"
 #include "cli/output/table.h"
 #include "cli/output/term.h"
+#include "cli/trials/trial_list.h"
 #include "data/json/json.h"
 #include "model/states.h"
+
+enum { IDS_PER_CALL = 200 };
 
 /* ---- lists ----------------------------------------------------------------------- */
 
@@ -47,6 +50,8 @@ static det_status add_state(struct cli *cli, const char *word, struct buf *query
     }
     for (const char *const *name = experiment_state_names; *name; name++)
         buf_printf(&known, "%s%s", known.len ? ", " : "", *name);
+    for (const char *const *name = active_names; *name; name++)
+        buf_printf(&known, ", %s", *name);
     if (known.status)
         return cli_nomem(cli);
     return cli_fail(cli, DET_INVALID, "--state is '%s'; expected one of %s", word,
@@ -72,7 +77,8 @@ static det_status add_filters(struct cli *cli, const struct list_options *option
 /* Explains an empty list. */
 static void note_empty_list(struct cli *cli, const struct list_options *options)
 {
-    bool has_filters = options->states.count || options->labels.count || options->name;
+    bool has_filters = options->states.count || options->labels.count ||
+                       options->name || options->query;
 
     if (cli->local && !has_filters) {
         const char *dir = cli->in->globals.local;
@@ -81,7 +87,9 @@ static void note_empty_list(struct cli *cli, const struct list_options *options)
         return;
     }
     cli_note(cli, "no experiments%s%s%s", options->all ? "" : " of yours",
-             has_filters ? " match --state, --label and --name" : "",
+             options->query ? " match the query"
+             : has_filters  ? " match --state, --label and --name"
+                            : "",
              options->all ? ""
                           : "; -a also shows archived ones and those of other users");
 }
@@ -103,6 +111,14 @@ static const struct table_column experiment_columns[] = {
     {"PROGRESS", TABLE_RIGHT}, {"TRIALS", TABLE_RIGHT}, {"SEARCHER", TABLE_LEFT},
     {"BEST", TABLE_RIGHT},     {"STARTED", TABLE_LEFT}, {"TOOK", TABLE_RIGHT},
     {"OWNER", TABLE_FLEX},     {"POOL", TABLE_FLEX},    {0}};
+static const struct table_column with_project_columns[] = {
+    {"ID", TABLE_RIGHT},     {"NAME", TABLE_FLEX},
+    {"STATE", TABLE_LEFT},   {"PROGRESS", TABLE_RIGHT},
+    {"TRIALS", TABLE_RIGHT}, {"SEARCHER", TABLE_LEFT},
+    {"BEST", TABLE_RIGHT},   {"STARTED", TABLE_LEFT},
+    {"TOOK", TABLE_RIGHT},   {"OWNER", TABLE_FLEX},
+    {"POOL", TABLE_FLEX},    {"WORKSPACE", TABLE_FLEX},
+    {"PROJECT", TABLE_FLEX}, {0}};
 
 static void add_experiment(struct cli *cli, struct table *table, const struct json *e)
 {
@@ -125,6 +141,23 @@ static void add_experiment(struct cli *cli, struct table *table, const struct js
     table_add(table, json_str(json_get(e, "resourcePool"), ""));
 }
 
+static det_status print_experiments(struct cli *cli, const struct json *experiments,
+                                    bool shows_project)
+{
+    struct table table;
+
+    table_init(&table, &cli->mem,
+               shows_project ? with_project_columns : experiment_columns);
+    json_each(e, experiments) {
+        add_experiment(cli, &table, e);
+        if (!shows_project)
+            continue;
+        table_add(&table, json_str(json_get(e, "workspaceName"), ""));
+        table_add(&table, json_str(json_get(e, "projectName"), ""));
+    }
+    return cli_print_table(cli, &table);
+}
+
 /* The last element first. */
 static void reverse_list(struct json *list)
 {
@@ -141,21 +174,112 @@ static void reverse_list(struct json *list)
     list->list.first = turned;
 }
 
-det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
+/* The newest N come in descending order, and are reversed before they are shown. */
+static void add_page(const struct list_options *options, struct buf *query)
+{
+    bool is_all = options->limit == CLI_UNSET || !options->limit ||
+                  (options->pages && !strcmp(options->pages, "all"));
+
+    buf_printf(query, "limit=%" PRId64, is_all ? -1 : options->limit);
+    if (options->offset != CLI_UNSET)
+        buf_printf(query, "&offset=%" PRId64, options->offset);
+}
+
+static void append_list(struct json *to, struct json *from)
+{
+    if (!json_first(from))
+        return;
+    if (to->list.last)
+        to->list.last->next = from->list.first;
+    else
+        to->list.first = from->list.first;
+    to->list.last = from->list.last;
+    to->list.count += from->list.count;
+}
+
+/* The next experiments of `id` and its neighbours, at most IDS_PER_CALL of them. */
+static det_status get_some(struct cli *cli, const char *more, const struct json **id,
+                           struct json *list)
 {
     CLEANUP(buf_done) struct buf query = BUF_INIT;
+    struct json *reply;
+    det_status st;
+
+    buf_printf(&query, "limit=-1%s", more);
+    for (int i = 0; *id && i < IDS_PER_CALL; i++, *id = (*id)->next)
+        buf_printf(&query, "&experimentIdFilter.incl=%" PRId64,
+                   json_i64(json_get(*id, "id"), 0));
+    if (query.status)
+        return cli_nomem(cli);
+    st = cli_get(cli, &reply, "/api/v1/experiments?%s", query.data);
+    if (!st)
+        append_list(list, json_get(reply, "experiments"));
+    return st;
+}
+
+/* The experiments that match --query, by id: the master finds their ids with the query of
+ * its table, and then shows them as it does without a query. */
+static det_status get_matches(struct cli *cli, const struct list_options *options,
+                              const char *more, struct json **ret_list)
+{
+    CLEANUP(buf_done) struct buf query = BUF_INIT;
+    struct json *reply, *list = json_new(&cli->mem, JSON_ARRAY);
+    const struct json *id;
+    det_status st;
+
+    if (options->name)
+        return cli_fail(cli, DET_INVALID,
+                        "--name does not go with --query; write name ~ '%s' in the "
+                        "query",
+                        options->name);
+    add_page(options, &query);
+    buf_printf(&query, "&columns=id&sort=-id&query=%s%s", cli_url(cli, options->query),
+               options->all ? "&archived=both" : "");
+    st = add_filters(cli, options, &query);
+    if (!st && !options->all)
+        st = add_owner(cli, &query);
+    if (!st && (query.status || !list))
+        st = cli_nomem(cli);
+    if (!st)
+        st = cli_get(cli, &reply, "/api/v1/det/experiments?%s", query.data);
+    if (st)
+        return st;
+    reverse_list(json_get(reply, "experiments"));
+    id = json_first(json_get(reply, "experiments"));
+    while (!st && id)
+        st = get_some(cli, more, &id, list);
+    *ret_list = list;
+    return st;
+}
+
+static det_status show_list(struct cli *cli, const struct cli_invocation *in,
+                            struct json *list)
+{
+    if (in->format == CLI_JSON)
+        return cli_print_json(cli, list);
+    if (in->format == CLI_TEXT && !json_first(list)) {
+        note_empty_list(cli, in->options);
+        return DET_OK;
+    }
+    return print_experiments(cli, list,
+                             ((const struct list_options *)in->options)->show_project);
+}
+
+det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
+{
+    /* JSON shows everything */
+    const char *more = in->format == CLI_JSON ? "" : "&excludeConfig=true";
+    CLEANUP(buf_done) struct buf query = BUF_INIT;
     const struct list_options *options = in->options;
-    struct json *reply, *list;
+    struct json *reply, *list = NULL;
     det_status st = DET_OK;
 
-    /* the newest N come in descending order, and are reversed before they are shown */
-    if (options->limit == CLI_UNSET)
-        buf_puts(&query, "limit=-1");
-    else
-        buf_printf(&query, "limit=%" PRId64 "&sortBy=SORT_BY_ID&orderBy=ORDER_BY_DESC",
-                   options->limit);
-    if (in->format != CLI_JSON) /* JSON shows everything */
-        buf_puts(&query, "&excludeConfig=true");
+    if (options->query) {
+        st = get_matches(cli, options, more, &list);
+        return st ? st : show_list(cli, in, list);
+    }
+    add_page(options, &query);
+    buf_printf(&query, "&sortBy=SORT_BY_ID&orderBy=ORDER_BY_DESC%s", more);
     st = add_filters(cli, options, &query);
     if (!st && !options->all)
         st = add_owner(cli, &query);
@@ -166,53 +290,30 @@ det_status run_experiment_list(struct cli *cli, const struct cli_invocation *in)
     if (st)
         return st;
     list = json_get(reply, "experiments");
-    if (options->limit != CLI_UNSET)
-        reverse_list(list);
-    if (in->format == CLI_JSON)
-        return cli_print_json(cli, list);
-    if (in->format == CLI_TEXT && !json_first(list)) {
-        note_empty_list(cli, options);
-        return DET_OK;
-    }
-    return experiment_print_table(cli, list);
+    reverse_list(list);
+    return show_list(cli, in, list);
 }
 
 det_status experiment_print_table(struct cli *cli, const struct json *experiments)
 {
-    struct table table;
-
-    table_init(&table, &cli->mem, experiment_columns);
-    json_each(e, experiments)
-        add_experiment(cli, &table, e);
-    return cli_print_table(cli, &table);
+    return print_experiments(cli, experiments, false);
 }
 
 /* ---- trials ---------------------------------------------------------------------- */
 
-static det_status get_trials(struct cli *cli, int64_t id, struct json **ret_trials)
-{
-    struct json *reply;
-    det_status st =
-        cli_get(cli, &reply, "/api/v1/experiments/%" PRId64 "/trials?limit=-1", id);
-
-    if (!st)
-        *ret_trials = json_get(reply, "trials");
-    return st;
-}
-
 det_status run_experiment_list_trials(struct cli *cli, const struct cli_invocation *in)
 {
-    struct json *trials;
+    struct trial_list list;
     int64_t id;
     det_status st = cli_id(cli, "experiment", in->args[0], &id);
 
     if (!st)
-        st = get_trials(cli, id, &trials);
+        st = trial_list_get(cli, id, in->options, 0, &list);
     if (st)
         return st;
     if (in->format == CLI_JSON)
-        return cli_print_json(cli, trials);
-    return trial_print_table(cli, trials);
+        return cli_print_json(cli, list.trials);
+    return trial_list_print(cli, &list);
 }
 
 /* ---- checkpoints ----------------------------------------------------------------- */
@@ -308,57 +409,109 @@ static void put_experiment(struct cli *cli, const struct json *e)
     put_best(cli, e);
 }
 
-static const char *end_of(const struct json *trial)
+/* Of several trials the first that failed: it may have caused the other failures.
+ * *ret_first is this trial, or NULL. */
+static det_status put_failure(struct cli *cli, const struct json *e,
+                              const struct json **ret_first)
 {
-    return json_str(json_get(trial, "endTime"), "");
-}
-
-/* Of several trials the first that failed: it may have caused the other failures. */
-static void put_failure(struct cli *cli, const struct json *trials)
-{
-    const struct json *first = NULL;
-    size_t failed = 0;
-    size_t count = 0;
+    int64_t count = json_i64(json_get(e, "numTrials"), 0);
+    int64_t failed = 0;
     char who[80];
+    det_status st =
+        trial_list_failed(cli, json_i64(json_get(e, "id"), 0), ret_first, &failed);
 
-    json_each(t, trials) {
-        count++;
-        if (strcmp(format_state(json_get(t, "state")), "ERROR") != 0)
-            continue;
-        failed++;
-        if (!first || strcmp(end_of(t), end_of(first)) < 0)
-            first = t;
-    }
+    if (st)
+        return st;
     if (count > 1)
-        (void)snprintf(who, sizeof(who), "%zu of %zu trials; trial %" PRId64 ": ",
-                       failed, count, json_i64(json_get(first, "id"), 0));
-    trial_print_failure(cli, count > 1 ? who : "", first);
+        (void)snprintf(who, sizeof(who),
+                       "%" PRId64 " of %" PRId64 " trials; trial %" PRId64 ": ", failed,
+                       count, json_i64(json_get(*ret_first, "id"), 0));
+    trial_print_failure(cli, count > 1 ? who : "", *ret_first);
+    return DET_OK;
 }
 
-static det_status describe_experiment(struct cli *cli, int64_t id, struct json *all)
+/* A run that ended too soon is followed by a wait. */
+static void put_wait(struct cli *cli, const struct json *summary)
 {
-    struct json *reply, *trials;
-    struct json *e;
+    const char *reason = json_str(json_get(summary, "waitReason"), NULL);
+
+    if (reason)
+        cli_print_field(cli, "waits",
+                        arena_printf(&cli->mem, "until %s: %s",
+                                     format_time(cli, json_get(summary, "retryTime")),
+                                     reason));
+}
+
+static size_t count_lines(const char *text, size_t len)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < len; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+static det_status describe_as_json(struct cli *cli, int64_t id, struct json *all)
+{
+    struct json *reply;
+    struct trial_list list;
+    struct json *copy;
     det_status st = cli_get(cli, &reply, "/api/v1/experiments/%" PRId64, id);
 
     if (!st)
-        st = get_trials(cli, id, &trials);
+        st = trial_list_get(cli, id, cli->in->options, 0, &list);
     if (st)
         return st;
-    e = json_get(reply, "experiment");
-    if (all) {
-        struct json *copy = json_push(all, json_copy(&cli->mem, e));
+    copy = json_push(all, json_copy(&cli->mem, json_get(reply, "experiment")));
+    json_set(&cli->mem, copy, "trials", json_copy(&cli->mem, list.trials));
+    if (json_get(reply, "metricDoubt"))
+        json_set(&cli->mem, copy, "metricDoubt",
+                 json_copy(&cli->mem, json_get(reply, "metricDoubt")));
+    return cli->mem.has_failed ? cli_nomem(cli) : DET_OK;
+}
 
-        json_set(&cli->mem, copy, "trials", json_copy(&cli->mem, trials));
-        return cli->mem.has_failed ? cli_nomem(cli) : DET_OK;
-    }
-    put_experiment(cli, e);
-    put_failure(cli, trials);
-    if (!json_first(trials))
-        return DET_OK;
-    cli_put(cli, "\n");
-    st = trial_print_table(cli, trials);
+/* The metrics of each trial of the list. */
+static det_status put_trial_metrics(struct cli *cli, const struct trial_list *list)
+{
+    det_status st = DET_OK;
+
+    json_each(t, list->trials)
+        if (!st)
+            st = trial_print_metrics(cli, t, true);
     return st;
+}
+
+static det_status put_trials(struct cli *cli, int64_t id, size_t lines_taken)
+{
+    const struct trial_list_options *options = cli->in->options;
+    struct trial_list list;
+    det_status st = trial_list_get(cli, id, options, lines_taken, &list);
+
+    if (st || !list.total)
+        return st;
+    cli_put(cli, "\n");
+    st = trial_list_print(cli, &list);
+    return st || !options->metrics ? st : put_trial_metrics(cli, &list);
+}
+
+static det_status describe_experiment(struct cli *cli, int64_t id)
+{
+    size_t begin = cli->out.len;
+    const struct json *failed = NULL;
+    struct json *reply;
+    det_status st = cli_get(cli, &reply, "/api/v1/experiments/%" PRId64, id);
+
+    if (st)
+        return st;
+    put_experiment(cli, json_get(reply, "experiment"));
+    cli_print_field(cli, "warning", json_str(json_get(reply, "metricDoubt"), ""));
+    put_wait(cli, json_get(reply, "jobSummary"));
+    st = put_failure(cli, json_get(reply, "experiment"), &failed);
+    if (!st)
+        st = put_trials(cli, id,
+                        count_lines(cli->out.data + begin, cli->out.len - begin) +
+                            (failed ? TRIAL_END_LINES : 0));
+    return st ? st : trial_print_end(cli, failed);
 }
 
 /* CSV is one table: the trials of all experiments. */
@@ -369,11 +522,11 @@ static det_status describe_csv(struct cli *cli, const struct cli_ids *ids)
 
     table_init(&table, &cli->mem, trial_columns);
     for (size_t i = 0; i < ids->count && !st; i++) {
-        struct json *trials;
+        struct trial_list list;
 
-        st = get_trials(cli, ids->at[i], &trials);
+        st = trial_list_get(cli, ids->at[i], cli->in->options, 0, &list);
         if (!st)
-            json_each(t, trials)
+            json_each(t, list.trials)
                 trial_add_row(cli, &table, t);
     }
     if (st) {
@@ -389,6 +542,8 @@ det_status run_experiment_describe(struct cli *cli, const struct cli_invocation 
     struct cli_ids ids;
     det_status st = cli_ids(cli, "experiment", in->args, in->arg_count, &ids);
 
+    if (!st)
+        st = trial_list_check(cli, in->options);
     if (st)
         return st;
     if (in->format == CLI_CSV)
@@ -401,7 +556,8 @@ det_status run_experiment_describe(struct cli *cli, const struct cli_invocation 
     for (size_t i = 0; i < ids.count && !st; i++) {
         if (i && !all)
             cli_put(cli, "\n");
-        st = describe_experiment(cli, ids.at[i], all);
+        st = all ? describe_as_json(cli, ids.at[i], all)
+                 : describe_experiment(cli, ids.at[i]);
     }
     return st || !all ? st : cli_print_json(cli, all);
 }

@@ -15,6 +15,7 @@
 #include "cli/frame/options.h"
 #include "cli/frame/prompt.h"
 #include "cli/output/format.h"
+#include "cli/trials/search_progress.h"
 #include "data/json/json.h"
 
 enum { POLL_FIRST_MS = 200, POLL_LAST_MS = 2000, TRIES_MOST = 30 };
@@ -30,6 +31,7 @@ struct control {
     const char *done;  /* "Killed" */
     const char *there; /* states that need no change; NULL: the master decides */
     bool refuses_ended;
+    bool needs_end; /* only ended ones can be changed so */
 };
 
 static bool is_ended(const char *state)
@@ -80,6 +82,11 @@ static bool is_settled(struct cli *cli, const struct control *how, int64_t id,
     *st = experiment_control_state(cli, how->what, id, &state);
     if (!*st && how->refuses_ended)
         *st = experiment_control_refuse_ended(cli, how->what, id, state);
+    if (*st == DET_STATE && how->verb && !strcmp(how->verb, "activate"))
+        *st = cli_fail(cli, DET_STATE,
+                       "%s %" PRId64 " had already ended (%s); 'det e continue %" PRId64
+                       "' goes on with it",
+                       how->what, id, state, id);
     if (*st)
         return true;
     if (is_ended(state))
@@ -111,15 +118,14 @@ static det_status explain_refusal(struct cli *cli, const struct control *how,
         return cli_fail(cli, DET_STATE, "%s %" PRId64 " is being deleted", how->what,
                         id);
     if (!strncmp(state, "STOPPING", 8))
+        return cli_fail(
+            cli, DET_STATE, "%s %" PRId64 " is stopping (%s) and cannot be %s %s",
+            how->what, id, state, done, how->needs_end ? "yet" : "any more");
+    if (how->needs_end && !is_ended(state))
         return cli_fail(cli, DET_STATE,
-                        "%s %" PRId64 " is stopping (%s) and cannot be %s %s",
-                        how->what, id, state, done, how->verb ? "any more" : "yet");
-    if (!how->verb && !is_ended(state))
-        return cli_fail(cli, DET_STATE,
-                        "%s %" PRId64
-                        " is %s and cannot be deleted; stop it first with "
+                        "%s %" PRId64 " is %s and cannot be %s; stop it first with "
                         "'det e kill %" PRId64 "'",
-                        how->what, id, state, id);
+                        how->what, id, state, done, id);
     return err_prefix(cli->err, "%s %" PRId64, how->what, id);
 }
 
@@ -208,7 +214,7 @@ det_status run_experiment_kill(struct cli *cli, const struct cli_invocation *in)
 det_status run_experiment_archive(struct cli *cli, const struct cli_invocation *in)
 {
     static const struct control how = {EXPERIMENTS, .verb = "archive",
-                                       .done = "Archived"};
+                                       .done = "Archived", .needs_end = true};
 
     (void)in;
     return change_arguments(cli, &how);
@@ -217,7 +223,7 @@ det_status run_experiment_archive(struct cli *cli, const struct cli_invocation *
 det_status run_experiment_unarchive(struct cli *cli, const struct cli_invocation *in)
 {
     static const struct control how = {EXPERIMENTS, .verb = "unarchive",
-                                       .done = "Unarchived"};
+                                       .done = "Unarchived", .needs_end = true};
 
     (void)in;
     return change_arguments(cli, &how);
@@ -237,19 +243,46 @@ det_status run_trial_kill(struct cli *cli, const struct cli_invocation *in)
 
 /* ---- deleting -------------------------------------------------------------------- */
 
+/* "experiment 3 'mnist' of ann (12 checkpoints)" */
+static det_status name_experiment(struct cli *cli, int64_t id, const char **ret_words)
+{
+    const struct json *e;
+    struct json *reply;
+    det_status st = cli_get(cli, &reply, "/api/v1/experiments/%" PRId64, id);
+    int64_t count;
+
+    if (st)
+        return st;
+    e = json_get(reply, "experiment");
+    count = json_i64(json_get(e, "checkpointCount"), 0);
+    *ret_words = arena_printf(
+        &cli->mem, "experiment %" PRId64 " '%s' of %s (%" PRId64 " checkpoint%s)", id,
+        json_str(json_get(e, "name"), ""), json_str(json_get(e, "username"), ""), count,
+        count == 1 ? "" : "s");
+    return *ret_words ? DET_OK : cli_nomem(cli);
+}
+
+static det_status ask_delete(struct cli *cli, const struct cli_ids *ids, bool *ret_yes)
+{
+    const char *words = NULL;
+    char question[64];
+    det_status st = DET_OK;
+
+    for (size_t i = 0; !st && i < ids->count; i++) {
+        st = name_experiment(cli, ids->at[i], &words);
+        if (!st)
+            cli_note(cli, "%s", words);
+    }
+    snprintf(question, sizeof(question), "Delete %s with all checkpoints?",
+             ids->count == 1 ? "it" : "them");
+    return st ? st : cli_confirm(cli, question, ret_yes);
+}
+
 static det_status confirm_delete(struct cli *cli, const struct cli_ids *ids)
 {
-    char question[160];
-    bool yes;
-    det_status st;
+    bool yes = false;
+    det_status st = ask_delete(cli, ids, &yes);
 
-    if (ids->count == 1)
-        snprintf(question, sizeof(question),
-                 "Delete experiment %" PRId64 " with all its checkpoints?", ids->at[0]);
-    else
-        snprintf(question, sizeof(question),
-                 "Delete %zu experiments with all their checkpoints?", ids->count);
-    st = cli_confirm(cli, question, &yes);
     if (!st && !yes)
         st = cli_fail(cli, DET_FAILED, "nothing was deleted");
     return st;
@@ -258,7 +291,8 @@ static det_status confirm_delete(struct cli *cli, const struct cli_ids *ids)
 det_status run_experiment_delete(struct cli *cli, const struct cli_invocation *in)
 {
     /* the master deletes the checkpoints after it has answered */
-    static const struct control how = {EXPERIMENTS, .done = "Deleting"};
+    static const struct control how = {EXPERIMENTS, .done = "Deleting",
+                                       .needs_end = true};
     const struct yes_options *options = in->options;
     struct cli_ids ids;
     det_status st = cli_ids(cli, "experiment", in->args, in->arg_count, &ids);
@@ -303,6 +337,8 @@ static det_status get_end_state(struct cli *cli, int64_t id, bool *said_paused,
         return st;
     state = format_state(json_path(reply, "experiment.state"));
     *ret_state = end_state(state);
+    if (*ret_state && json_bool(json_get(reply, "metricIsMissing"), false))
+        cli_note(cli, "warning: %s", json_str(json_get(reply, "metricDoubt"), ""));
     if (!strcmp(state, "PAUSED") && !*said_paused) {
         cli_note(cli, "experiment %" PRId64 " is paused; waiting", id);
         *said_paused = true;
@@ -310,11 +346,14 @@ static det_status get_end_state(struct cli *cli, int64_t id, bool *said_paused,
     return DET_OK;
 }
 
-det_status experiment_control_wait(struct cli *cli, int64_t id, int64_t timeout_s,
-                                   const char **ret_state)
+static det_status wait_for_end(struct cli *cli, int64_t id,
+                               const struct wait_options *options,
+                               struct search_progress *progress, const char **ret_state)
 {
     int64_t start_us = clock_mono_us(&clock_system);
-    int64_t pause_ms = POLL_FIRST_MS;
+    int64_t most_ms =
+        options->interval == CLI_UNSET ? POLL_LAST_MS : options->interval * 1000;
+    int64_t pause_ms = options->interval == CLI_UNSET ? POLL_FIRST_MS : most_ms;
     bool said_paused = false;
     int tries = 0;
 
@@ -330,26 +369,43 @@ det_status experiment_control_wait(struct cli *cli, int64_t id, int64_t timeout_
             *ret_state = state;
             return DET_OK;
         }
-        if (timeout_s != CLI_UNSET &&
-            clock_mono_us(&clock_system) - start_us > timeout_s * 1000000)
+        if (!progress->cli)
+            search_progress_begin(progress, cli, id);
+        search_progress_look(progress);
+        if (options->timeout != CLI_UNSET &&
+            clock_mono_us(&clock_system) - start_us > options->timeout * 1000000)
             return cli_fail(cli, DET_TIMEOUT,
                             "experiment %" PRId64 " has not ended after %" PRId64
                             " second%s",
-                            id, timeout_s, timeout_s == 1 ? "" : "s");
+                            id, options->timeout, options->timeout == 1 ? "" : "s");
         cli_sleep(pause_ms);
-        pause_ms = MIN(pause_ms * 3 / 2, (int64_t)POLL_LAST_MS);
+        pause_ms = MIN(pause_ms * 3 / 2, most_ms);
     }
+}
+
+det_status experiment_control_wait(struct cli *cli, int64_t id,
+                                   const struct wait_options *options,
+                                   const char **ret_state)
+{
+    static const struct wait_options usual = {.timeout = CLI_UNSET,
+                                              .interval = CLI_UNSET};
+    struct search_progress progress = {0};
+    det_status st =
+        wait_for_end(cli, id, options ? options : &usual, &progress, ret_state);
+
+    if (progress.cli)
+        search_progress_end(&progress);
+    return st;
 }
 
 det_status run_experiment_wait(struct cli *cli, const struct cli_invocation *in)
 {
-    const struct wait_options *options = in->options;
     const char *state;
     int64_t id;
     det_status st = cli_id(cli, "experiment", in->args[0], &id);
 
     if (!st)
-        st = experiment_control_wait(cli, id, options->timeout, &state);
+        st = experiment_control_wait(cli, id, in->options, &state);
     if (st)
         return st;
     cli_put(cli, "experiment %" PRId64 " is %s\n", id, state);

@@ -9,10 +9,12 @@
 #include "base/err.h"
 
 struct cli;
+struct wait_options;
 
 /* Waits until an experiment ends.  `ret_state` is COMPLETED, CANCELED, ERROR, DELETED or
- * DELETE_FAILED.  `timeout_s` CLI_UNSET: no timeout; else DET_TIMEOUT. */
-det_status experiment_control_wait(struct cli *cli, int64_t id, int64_t timeout_s,
+ * DELETE_FAILED.  `options` NULL: without a timeout; else DET_TIMEOUT. */
+det_status experiment_control_wait(struct cli *cli, int64_t id,
+                                   const struct wait_options *options,
                                    const char **ret_state);
 /* The current state of an experiment or trial (`what`): "RUNNING". */
 det_status experiment_control_state(struct cli *cli, const char *what, int64_t id,

@@ -236,28 +236,39 @@ det_status run_experiment_set_gc_policy(struct cli *cli,
     return st;
 }
 
-det_status run_experiment_set_log_retention(struct cli *cli,
-                                            const struct cli_invocation *in)
+static det_status set_log_retention(struct cli *cli, const char *what)
 {
-    const struct retention_options *options = in->options;
+    const struct retention_options *options = cli->in->options;
     const char *body;
     int64_t id;
-    det_status st = cli_id(cli, "experiment", in->args[0], &id);
+    det_status st = cli_id(cli, what, cli->in->args[0], &id);
 
     if (st)
         return st;
     if ((options->days == CLI_UNSET) == !options->forever)
         return cli_fail(cli, DET_INVALID, "either --days or --forever is needed");
-    body = arena_printf(&cli->mem,
-                        "{\"experimentId\":%" PRId64 ",\"numDays\":%" PRId64 "}", id,
-                        options->forever ? -1 : options->days);
+    body = arena_printf(&cli->mem, "{\"%sId\":%" PRId64 ",\"numDays\":%" PRId64 "}",
+                        what, id, options->forever ? -1 : options->days);
     if (!body)
         return cli_nomem(cli);
-    st = cli_send(cli, "PUT", body, NULL, "/api/v1/experiments/%" PRId64 "/retain_logs",
+    st = cli_send(cli, "PUT", body, NULL, "/api/v1/%ss/%" PRId64 "/retain_logs", what,
                   id);
     if (!st)
-        cli_put(cli, "Changed experiment %" PRId64 "\n", id);
+        cli_put(cli, "Changed %s %" PRId64 "\n", what, id);
     return st;
+}
+
+det_status run_experiment_set_log_retention(struct cli *cli,
+                                            const struct cli_invocation *in)
+{
+    (void)in;
+    return set_log_retention(cli, "experiment");
+}
+
+det_status run_trial_set_log_retention(struct cli *cli, const struct cli_invocation *in)
+{
+    (void)in;
+    return set_log_retention(cli, "trial");
 }
 
 /* ---- files ----------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 /* job.c - `det job` and `det task fork`: runs generic jobs and shows the queue. */
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "cli/create/context_folder.h"
 #include "cli/create/create.h"
 #include "cli/create/pack.h"
+#include "cli/create/python_choice.h"
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/command_functions.h"
@@ -19,6 +21,7 @@
 #include "cli/nouns/task.h"
 #include "cli/output/format.h"
 #include "cli/output/table.h"
+#include "config/config_report.h"
 #include "config/job_config.h"
 #include "data/json/json.h"
 #include "data/text.h"
@@ -39,8 +42,18 @@ static det_status load_job(struct json *tree, struct arena *mem,
                            struct config_report *report, void *ret_config,
                            struct err *err)
 {
+    static const char *const of_others[] = {"tensorboard_args", "idle_timeout"};
     const struct job_defaults defaults = {.name = "job"};
 
+    /* TensorBoards have the same keys, and these two more. */
+    for (size_t i = 0; i < ARRAY_LEN(of_others); i++) {
+        const struct json *value = json_get(tree, of_others[i]);
+
+        if (!json_is_null(value) && value->line)
+            config_report_notice(report, value, of_others[i],
+                                 "accepted, but has no effect: only a TensorBoard "
+                                 "('det tensorboard start') uses it");
+    }
     return job_config_load_tree(tree, &defaults, mem, report, ret_config, err);
 }
 
@@ -108,7 +121,7 @@ static det_status write_body(struct cli *cli, const struct submission *submissio
         jw_bool(&w, "noPause", true);
     if (submission->fork)
         jw_str(&w, "forkedFrom", submission->fork);
-    if (submission->folder) {
+    if (submission->folder || options->includes.count) {
         st = context_folder_write(cli, pack, &w, "contextDirectory");
     } else {
         jw_array(&w, "contextDirectory");
@@ -118,16 +131,24 @@ static det_status write_body(struct cli *cli, const struct submission *submissio
     return !st && body->status ? cli_nomem(cli) : st;
 }
 
-static det_status send_job(struct cli *cli, const struct submission *submission,
+static det_status send_job(struct cli *cli, struct submission *submission,
                            const char **ret_id)
 {
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     struct pack pack = {0};
+    const struct job_run_options *options = cli->in->options;
     struct json *reply;
+    int interrupt = 0;
     det_status st = DET_OK;
 
-    if (submission->folder)
-        st = context_folder_scan(cli, submission->folder, &pack);
+    if (submission->fork && !submission->folder && options->includes.count)
+        return cli_fail(cli, DET_INVALID,
+                        "--include needs CONTEXT: the files of the job cannot be sent "
+                        "in part");
+    if (submission->folder || options->includes.count)
+        st = context_folder_scan(cli, submission->folder, &options->includes, &pack);
+    if (!st && !submission->fork)
+        st = python_choice_make(cli, &pack, submission->config, &submission->tree);
     if (!st)
         st = context_folder_check(cli, submission->tree, submission->fork != NULL,
                                   submission->folder, &pack);
@@ -135,13 +156,19 @@ static det_status send_job(struct cli *cli, const struct submission *submission,
         st = write_body(cli, submission, &pack, &body);
     pack_done(&pack);
     if (!st)
-        st = cli_send(cli, "POST", body.data, &reply, "/api/v1/generic-tasks");
+        st =
+            create_post(cli, "job", "/api/v1/generic-tasks", &body, &reply, &interrupt);
     if (st)
         return st;
     *ret_id = json_str(json_get(reply, "taskId"), "");
     create_show_warnings(cli, reply);
     cli_put(cli, "Created job %s\n", *ret_id);
-    return cli_flush(cli);
+    st = cli_flush(cli);
+    if (interrupt) {
+        cli_note(cli, "stop it with 'det task kill %.8s'", *ret_id);
+        raise(interrupt);
+    }
+    return st;
 }
 
 /* ---- following ------------------------------------------------------------------- */
@@ -197,7 +224,7 @@ static det_status follow_job(struct cli *cli, const char *id)
 static det_status submit_job(struct cli *cli, struct submission *submission)
 {
     const struct job_run_options *options = cli->in->options;
-    const char *id;
+    const char *id = "";
     det_status st = DET_OK;
 
     if (options->workspace && options->project_id != CLI_UNSET)
@@ -281,10 +308,16 @@ static void add_job(struct cli *cli, struct table *table, const struct json *job
 det_status run_job_list(struct cli *cli, const struct cli_invocation *in)
 {
     const struct job_list_options *options = in->options;
+    bool is_all = options->limit == CLI_UNSET || !options->limit ||
+                  (options->pages && !strcmp(options->pages, "all"));
     struct json *reply;
     struct table table;
     det_status st =
-        cli_get(cli, &reply, "/api/v1/job-queues-v2?orderBy=ORDER_BY_ASC%s%s",
+        cli_get(cli, &reply,
+                "/api/v1/job-queues-v2?orderBy=ORDER_BY_%s&limit=%" PRId64
+                "&offset=%" PRId64 "%s%s",
+                options->reverse ? "DESC" : "ASC", is_all ? -1 : options->limit,
+                options->offset == CLI_UNSET ? 0 : options->offset,
                 options->resource_pool ? "&resourcePool=" : "",
                 options->resource_pool ? cli_url(cli, options->resource_pool) : "");
 

@@ -7,6 +7,9 @@
  * by their id.  --tail with --follow works the same way: first the last lines, then a
  * stream that starts after them.
  *
+ * A line that is being rewritten (a progress bar) is shown on a terminal only: it is drawn over
+ * until it ends, and then printed as it was last.  A pipe and a file get only the latter.
+ *
  * An offline run is followed by reading its folder again and again.  The pause after a
  * reading is ten times as long as the reading, and at least 200 ms. */
 #include "cli/nouns/logs.h"
@@ -26,6 +29,7 @@
 #include "cli/frame/options.h"
 #include "cli/offline/local_master.h"
 #include "cli/output/format.h"
+#include "cli/output/term.h"
 #include "data/json/json.h"
 #include "data/text.h"
 #include "data/time.h"
@@ -49,6 +53,8 @@ struct reader {
     FILE *file; /* NULL: stdout */
     int64_t last_id;
     int64_t last_us; /* 0: nothing was printed yet */
+    bool shows_live; /* also lines that are being rewritten */
+    bool has_live;   /* such a line stands where the cursor is */
     bool collects;   /* lines come newest first and are collected in `lines` */
     VEC(char *) lines;
     det_status status; /* of printing */
@@ -126,6 +132,8 @@ static det_status add_filters(struct reader *reader, struct buf *query)
     add_texts(query, "rankIds", &options->rank_ids);
     add_texts(query, "agentIds", &options->agent_ids);
     add_texts(query, "containerIds", &options->container_ids);
+    add_texts(query, "allocationIds", &options->allocation_ids);
+    add_texts(query, "sources", &options->sources);
     add_texts(query, "stdtypes", &options->stdtypes);
     if (options->search)
         add_text(query, "searchText", options->search);
@@ -150,10 +158,56 @@ static det_status add_filters(struct reader *reader, struct buf *query)
 
 /* ---- lines ----------------------------------------------------------------------- */
 
+/* Our own control characters, which cli_flush() would write out. */
+static det_status write_control(struct reader *reader, const char *text)
+{
+    struct cli *cli = reader->cli;
+    det_status st = cli_flush(cli);
+
+    if (st)
+        return st;
+    cli->is_raw = true;
+    buf_puts(&cli->out, text);
+    st = cli_flush(cli);
+    cli->is_raw = false;
+    return st;
+}
+
+static det_status erase_live(struct reader *reader)
+{
+    if (!reader->has_live)
+        return DET_OK;
+    reader->has_live = false;
+    return write_control(reader, "\r\033[K");
+}
+
+/* Draws the text over the one before.  It must fit in one row of the terminal, or it could not
+ * be erased. */
+static det_status draw_live(struct reader *reader, const struct json *line)
+{
+    struct cli *cli = reader->cli;
+    const char *text = json_str(json_get(line, "message"), "");
+    char *plain = arena_strdup(&reader->line, text);
+    det_status st = erase_live(reader);
+
+    if (!plain)
+        return cli_nomem(cli);
+    plain[strcspn(plain, "\n")] = '\0';
+    if (st)
+        return st;
+    term_strip(plain);
+    term_put(&cli->out, plain, cli->term.width - 1);
+    reader->has_live = true;
+    return cli_flush(cli);
+}
+
 static det_status write_out(struct reader *reader, const char *text, size_t len)
 {
     struct cli *cli = reader->cli;
+    det_status st = erase_live(reader);
 
+    if (st)
+        return st;
     if (reader->file) {
         if (fwrite(text, 1, len, reader->file) != len)
             return err_errno(cli->err, errno, "cannot write '%s'",
@@ -205,6 +259,10 @@ static int on_line(void *arg, const char *text, size_t len)
     if (json_parse(text, len, &reader->line, &tree, NULL))
         return 0; /* not a log line */
     line = json_get(tree, "result");
+    if (json_bool(json_get(line, "isLive"), false)) {
+        reader->status = draw_live(reader, line);
+        return reader->status != DET_OK;
+    }
     id = json_i64(json_get(line, "id"), 0);
     if (!line || (!reader->collects && id && id <= reader->last_id))
         return 0;
@@ -220,7 +278,8 @@ static det_status stream_lines(struct reader *reader, const char *extra)
     CLEANUP(buf_done) struct buf query = BUF_INIT;
     det_status st;
 
-    buf_printf(&query, "%s?%s", reader->path, extra);
+    buf_printf(&query, "%s?%s%s", reader->path, extra,
+               reader->shows_live ? "&live=true" : "");
     st = add_filters(reader, &query);
     if (!st)
         st = cli_stream(reader->cli, query.data, on_line, reader);
@@ -299,8 +358,11 @@ static det_status read_all(struct reader *reader)
         if (st || !options->follow)
             return st;
     }
-    if (options->follow)
+    if (options->follow) {
+        reader->shows_live = reader->cli->term.is_terminal && !reader->file &&
+                             reader->cli->in->format != CLI_JSON;
         return read_following(reader);
+    }
     if (options->head != CLI_UNSET)
         snprintf(extra, sizeof(extra), "follow=false&limit=%" PRId64, options->head);
     else
@@ -345,6 +407,8 @@ static det_status read_logs(struct cli *cli, const struct log_options *options,
             return err_errno(cli->err, errno, "cannot write '%s'", options->output);
     }
     st = read_all(&reader);
+    if (reader.has_live) /* it stays as it is */
+        (void)write_control(&reader, "\n");
     if (reader.file && fclose(reader.file) && !st)
         st = err_errno(cli->err, errno, "cannot write '%s'", options->output);
     arena_done(&reader.line);
@@ -360,6 +424,13 @@ static det_status print_trial(struct cli *cli, const struct log_options *options
     return read_logs(
         cli, options, trial_id,
         arena_printf(&cli->mem, "/api/v1/trials/%" PRId64 "/logs", trial_id));
+}
+
+det_status logs_print_end(struct cli *cli, int64_t trial_id, int64_t lines)
+{
+    const struct log_options options = {.tail = lines, .head = CLI_UNSET};
+
+    return print_trial(cli, &options, trial_id);
 }
 
 static det_status find_first_trial(struct cli *cli, int64_t experiment_id,

@@ -14,6 +14,8 @@ struct log_options;
  * and prints until it ends. */
 det_status logs_print_first_trial(struct cli *cli, int64_t experiment_id,
                                   const struct log_options *options);
+/* The last lines of a trial. */
+det_status logs_print_end(struct cli *cli, int64_t trial_id, int64_t lines);
 det_status logs_print_task(struct cli *cli, const char *task_id,
                            const struct log_options *options);
 

@@ -42,6 +42,10 @@ det_status run_master_info(struct cli *cli, const struct cli_invocation *in)
     cli_print_field(cli, "API", json_str(json_get(reply, "version"), ""));
     cli_print_field(cli, "cluster", json_str(json_get(reply, "clusterName"), ""));
     cli_print_field(cli, "cluster id", json_str(json_get(reply, "clusterId"), ""));
+    if (json_bool(json_get(reply, "isDiskFull"), false))
+        cli_print_field(cli, "disk",
+                        "full: everything can be read, and nothing changed until there "
+                        "is room");
     cli_print_field(cli, "master id", json_str(json_get(reply, "masterId"), ""));
     expires = json_str(json_get(reply, "certificateExpires"), NULL);
     if (!expires || !time_parse(expires, &expires_us))

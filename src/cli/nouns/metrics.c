@@ -33,6 +33,7 @@ struct subject {
     struct cli_ids trials;
     const char *metric; /* the searcher's; "": none */
     bool smaller_is_better;
+    bool is_over; /* the experiment */
 };
 
 /* ---- experiment, trials, names --------------------------------------------------- */
@@ -50,6 +51,8 @@ static det_status load_experiment(struct cli *cli, int64_t id, struct subject *s
     subject->metric = json_str(json_get(searcher, "metric"), "");
     subject->smaller_is_better =
         json_bool(json_get(searcher, "smaller_is_better"), true);
+    subject->is_over =
+        format_state_is_final(format_state(json_path(reply, "experiment.state")));
     return DET_OK;
 }
 
@@ -317,7 +320,7 @@ static det_status draw_all(struct cli *cli, const struct subject *subject,
         cli_note(cli, "%zu more metrics are not drawn; choose with --group and --name",
                  left);
     if (!drawn)
-        cli_note(cli, "no metrics were reported yet");
+        cli_note(cli, "no metrics were reported%s", subject->is_over ? "" : " yet");
     return DET_OK;
 }
 

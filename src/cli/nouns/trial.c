@@ -9,11 +9,14 @@
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/command_functions.h"
+#include "cli/nouns/logs.h"
 #include "cli/output/format.h"
 #include "cli/output/table.h"
 #include "cli/output/term.h"
 #include "data/json/json.h"
 #include "model/profile.h"
+
+enum { LAST_LINES = TRIAL_END_LINES - 2 };
 
 const struct table_column trial_columns[] = {{"ID", TABLE_RIGHT},
                                              {"STATE", TABLE_LEFT},
@@ -67,9 +70,10 @@ det_status trial_print_table(struct cli *cli, const struct json *trials)
 
 /* ---- one trial ------------------------------------------------------------------- */
 
-/* The last, lowest and highest value of every metric. */
-static det_status put_metrics(struct cli *cli, const struct json *summary)
+det_status trial_print_metrics(struct cli *cli, const struct json *trial,
+                               bool is_named)
 {
+    const struct json *summary = json_get(trial, "summaryMetrics");
     static const struct table_column columns[] = {
         {"METRIC", TABLE_LEFT},  {"GROUP", TABLE_LEFT},    {"LAST", TABLE_RIGHT},
         {"LOWEST", TABLE_RIGHT}, {"HIGHEST", TABLE_RIGHT}, {0}};
@@ -99,6 +103,9 @@ static det_status put_metrics(struct cli *cli, const struct json *summary)
         }
     }
     cli_put(cli, "\n");
+    if (is_named)
+        cli_put(cli, "metrics of trial %" PRId64 ":\n",
+                json_i64(json_get(trial, "id"), 0));
     return cli_print_table(cli, &table);
 }
 
@@ -125,11 +132,22 @@ void trial_print_failure(struct cli *cli, const char *who, const struct json *tr
     cli_put(cli, "; more in: det trial logs %" PRId64 "\n", id);
 }
 
+det_status trial_print_end(struct cli *cli, const struct json *trial)
+{
+    int64_t id = json_i64(json_get(trial, "id"), 0);
+
+    if (!trial || strcmp(format_state(json_get(trial, "state")), "ERROR") != 0)
+        return DET_OK;
+    cli_put(cli, "\nlast lines of trial %" PRId64 ":\n", id);
+    return logs_print_end(cli, id, LAST_LINES);
+}
+
 static det_status put_trial(struct cli *cli, const struct json *t)
 {
     const char *state = format_state(json_get(t, "state"));
     enum term_color color =
         cli->term.has_color ? format_state_color(state) : COLOR_NONE;
+    det_status st;
 
     cli_put(cli, "trial %" PRId64 " of experiment %" PRId64 "\n",
             json_i64(json_get(t, "id"), 0), json_i64(json_get(t, "experimentId"), 0));
@@ -156,7 +174,8 @@ static det_status put_trial(struct cli *cli, const struct json *t)
     cli_print_field(cli, "task", json_str(json_get(t, "taskId"), ""));
     cli_print_field(cli, "log policy", json_str(json_get(t, "logPolicyMatched"), ""));
     cli_print_field(cli, "hparams", format_hparams(cli, json_get(t, "hparams")));
-    return put_metrics(cli, json_get(t, "summaryMetrics"));
+    st = trial_print_metrics(cli, t, false);
+    return st ? st : trial_print_end(cli, t);
 }
 
 det_status run_trial_describe(struct cli *cli, const struct cli_invocation *in)

@@ -133,7 +133,7 @@ static det_status follow_and_compare(struct cli *cli, int64_t trial, int64_t exp
     interrupt_notice_begin(words, &notice);
     st = logs_print_first_trial(cli, experiment, &options);
     if (!st)
-        st = experiment_control_wait(cli, experiment, CLI_UNSET, &state);
+        st = experiment_control_wait(cli, experiment, NULL, &state);
     interrupt_notice_end(notice);
     if (!st)
         st = only_trial(cli, experiment, &again);

@@ -12,7 +12,7 @@
 #include "cli/frame/cli.h"
 #include "cli/frame/command_functions.h"
 #include "cli/frame/connect.h"
-#include "cli/frame/options.h"
+#include "cli/frame/people_options.h"
 #include "cli/frame/prompt.h"
 #include "cli/output/format.h"
 #include "cli/output/table.h"

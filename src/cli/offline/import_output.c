@@ -67,8 +67,8 @@ static size_t write_lines(struct stream *s, bool is_last, int64_t limit_us,
         if (s->marks.at[mark].time_us > limit_us)
             break;
         at += line.taken;
-        if (!line.is_blank)
-            line_write(w, &line, s->marks.at[mark].time_us, &clean);
+        if (!line.is_hidden)
+            line_write(w, NULL, &line, s->marks.at[mark].time_us, &clean);
     }
     jw_end_array(w);
     return at;

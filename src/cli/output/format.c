@@ -131,6 +131,21 @@ const char *format_i64(struct cli *cli, int64_t value)
     return or_blank(arena_printf(&cli->mem, "%" PRId64, value));
 }
 
+const char *format_count(struct cli *cli, int64_t value)
+{
+    char digits[24], text[32];
+    size_t len = (size_t)snprintf(digits, sizeof(digits), "%" PRId64, value);
+    size_t at = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0 && digits[i - 1] != '-')
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = '\0';
+    return or_blank(arena_strdup(&cli->mem, text));
+}
+
 const char *format_size(struct cli *cli, uint64_t bytes)
 {
     char text[16];

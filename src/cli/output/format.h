@@ -33,6 +33,8 @@ const char *format_yes_no(const struct json *flag);
 const char *format_number(struct cli *cli, const struct json *value);
 const char *format_percent(struct cli *cli, const struct json *value);
 const char *format_i64(struct cli *cli, int64_t value);
+/* With separators: "1,000". */
+const char *format_count(struct cli *cli, int64_t value);
 const char *format_size(struct cli *cli, uint64_t bytes);
 /* For CSV: numbers and strings unchanged, nested values as JSON, null as "". */
 const char *format_json(struct cli *cli, const struct json *value);

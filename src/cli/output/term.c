@@ -11,31 +11,37 @@
 #include "data/text.h"
 #include "data/utf8.h"
 
-enum { WIDTH_DEFAULT = 80, WIDTH_LEAST = 20 };
+enum { WIDTH_DEFAULT = 80, WIDTH_LEAST = 20, HEIGHT_DEFAULT = 24, HEIGHT_LEAST = 5 };
 
-static size_t columns_of(int fd)
+/* What the terminal says, else the variable, else the default. */
+static size_t measure(size_t said, const char *variable, size_t least, size_t def)
 {
-    const char *text = getenv("COLUMNS");
-    struct winsize size;
-    int64_t columns;
+    const char *text = getenv(variable);
+    int64_t value;
 
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        return MAX((size_t)size.ws_col, (size_t)WIDTH_LEAST);
-    if (text && parse_i64(text, &columns) && columns >= WIDTH_LEAST)
-        return (size_t)columns;
-    return WIDTH_DEFAULT;
+    if (said)
+        return MAX(said, least);
+    if (text && parse_i64(text, &value) && value >= (int64_t)least)
+        return (size_t)value;
+    return def;
 }
 
 struct term term_of(int fd)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *kind = getenv("TERM");
-    struct term term = {.is_terminal = isatty(fd), .width = WIDTH_DEFAULT};
+    struct winsize size = {0};
+    struct term term = {
+        .is_terminal = isatty(fd), .width = WIDTH_DEFAULT, .height = HEIGHT_DEFAULT};
 
     if (!term.is_terminal)
         return term;
-    term.has_color = !(no_color && *no_color) && !(kind && !strcmp(kind, "dumb"));
-    term.width = columns_of(fd);
+    term.is_dumb = kind && !strcmp(kind, "dumb");
+    term.has_color = !(no_color && *no_color) && !term.is_dumb;
+    if (ioctl(fd, TIOCGWINSZ, &size))
+        size = (struct winsize){0};
+    term.width = measure(size.ws_col, "COLUMNS", WIDTH_LEAST, WIDTH_DEFAULT);
+    term.height = measure(size.ws_row, "LINES", HEIGHT_LEAST, HEIGHT_DEFAULT);
     return term;
 }
 
@@ -212,6 +218,39 @@ void term_escape(struct buf *out, const char *text, size_t len, enum term_escape
         }
         at += skip;
     }
+}
+
+/* The length of a control sequence ("\x1b[2K"), else 0. */
+static size_t control_sequence(const char *text, size_t left)
+{
+    size_t len = 2;
+
+    if (left < 2 || text[0] != '\033' || text[1] != '[')
+        return 0;
+    while (len < left && (text[len] < '@' || text[len] > '~'))
+        len++;
+    return len < left ? len + 1 : len;
+}
+
+void term_strip(char *text)
+{
+    size_t len = strlen(text);
+    size_t to = 0;
+
+    for (size_t at = 0; at < len;) {
+        uint32_t control;
+        size_t skip = control_sequence(text + at, len - at);
+
+        if (!skip) {
+            skip = read_char(text + at, len - at, &control);
+            if (!control) {
+                memmove(text + to, text + at, skip);
+                to += skip;
+            }
+        }
+        at += skip;
+    }
+    text[to] = '\0';
 }
 
 /* ---- colours --------------------------------------------------------------------- */

@@ -11,8 +11,10 @@ struct buf;
 
 struct term {
     bool is_terminal;
-    bool has_color; /* a terminal, and NO_COLOR is not set */
+    bool is_dumb;   /* it cannot move the cursor: TERM is "dumb" */
+    bool has_color; /* a terminal that is not dumb, and NO_COLOR is not set */
     size_t width;   /* columns; 80 without a terminal */
+    size_t height;  /* lines; 24 without a terminal */
 };
 
 struct term term_of(int fd);
@@ -32,6 +34,8 @@ enum term_escapes {
     TERM_JSON,   /* as "\u001b" */
 };
 void term_escape(struct buf *out, const char *text, size_t len, enum term_escapes how);
+/* Removes control sequences ("\x1b[2K") and control characters, in place. */
+void term_strip(char *text);
 /* Whether term_escape() would change nothing. */
 bool term_is_harmless(const char *text, size_t len);
 

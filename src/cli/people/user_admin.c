@@ -12,7 +12,7 @@
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/command_functions.h"
-#include "cli/frame/options.h"
+#include "cli/frame/people_options.h"
 #include "cli/nouns/user.h"
 #include "data/base64.h"
 #include "data/json/json.h"

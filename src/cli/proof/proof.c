@@ -5,7 +5,8 @@
  * files is killed again and again, and the results of both are compared.  They run on the
  * user's own master, so the proof is about the real setup.  If a fork ends before all
  * kills have landed, another fork is started, until all have landed or a fork ends before
- * a single kill reaches it. */
+ * a single kill reaches it.  If something differs, a last fork runs undisturbed: it tells
+ * whether the resume is the cause, or the program itself. */
 #include "cli/proof/proof.h"
 
 #include <assert.h>
@@ -18,6 +19,7 @@
 #include "cli/create/config_file.h"
 #include "cli/create/create.h"
 #include "cli/create/pack.h"
+#include "cli/create/python_choice.h"
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/command_functions.h"
@@ -28,10 +30,13 @@
 #include "cli/output/format.h"
 #include "cli/proof/proof_compare.h"
 #include "cli/proof/proof_plan.h"
+#include "cli/proof/proof_profile.h"
 #include "cli/proof/proof_show.h"
 #include "cli/proof/proof_watch.h"
 #include "data/json/json.h"
 #include "data/yaml/yaml.h"
+#include "libdet/checkpoint/manifest.h"
+#include "model/determinism.h"
 
 enum {
     CONFIG_LIMIT = 16 << 20,
@@ -117,6 +122,7 @@ static det_status load_undisturbed(struct proof *proof, struct buf *text,
     if (st)
         return st;
     *ret_name = config.name;
+    proof->is_deterministic = determinism_is_wanted(config.tree);
     labels = config.labels ? json_copy(&cli->mem, config.labels)
                            : json_new(&cli->mem, JSON_ARRAY);
     if (!labels)
@@ -132,7 +138,8 @@ static det_status load_undisturbed(struct proof *proof, struct buf *text,
 }
 
 /* The complete configuration of the undisturbed one: the seed must be the same. */
-static det_status load_fork(struct proof *proof, const char *name, struct buf *text)
+static det_status load_fork(struct proof *proof, const char *name, const char *what,
+                            struct buf *text)
 {
     struct cli *cli = proof->cli;
     struct pairs pairs = {.cli = cli};
@@ -146,45 +153,61 @@ static det_status load_fork(struct proof *proof, const char *name, struct buf *t
     yaml_write(text, json_get(reply, "config"));
     if (text->status)
         return cli_nomem(cli);
-    add_name(&pairs, name, "killed and resumed");
+    add_name(&pairs, name, what);
     return apply_pairs(&pairs, "the configuration", text, &config);
 }
 
 /* ---- the experiments ------------------------------------------------------------- */
 
-static det_status write_files(struct cli *cli, struct json_writer *w)
+/* Lists the files of the first experiment, and chooses its Python. */
+static det_status scan_files(struct cli *cli, struct pack *pack, struct buf *config)
 {
-    struct pack pack = {0};
+    struct json *parsed;
+    const struct json *tree;
     det_status st = DET_OK;
 
     if (cli->in->arg_count > 1)
-        st = pack_scan(io_system(), cli->in->args[1], &cli->mem, &pack, cli->err);
-    for (size_t i = 0; !st && i < pack.left_out.count; i++)
-        cli_note(cli, "left out %s", pack.left_out.at[i]);
+        st = pack_scan(io_system(), cli->in->args[1], &cli->mem, pack, cli->err);
+    for (size_t i = 0; !st && i < pack->left_out.count; i++)
+        cli_note(cli, "left out %s", pack->left_out.at[i]);
     if (!st)
-        st = pack_write(&pack, w, "modelDefinition", NULL, NULL, cli->err);
-    pack_done(&pack);
-    return st;
+        st = yaml_parse(config->data, config->len, NULL, &cli->mem, &parsed, cli->err);
+    if (st)
+        return st;
+    tree = parsed;
+    return python_choice_make(cli, pack, config, &tree);
 }
 
 /* The first one is sent with its files, the others are forks of it. */
-static det_status create_experiment(struct proof *proof, const struct buf *config,
-                                    int64_t *ret_id)
+static det_status write_experiment(struct proof *proof, struct buf *config,
+                                   struct buf *body)
 {
-    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct json_writer w = JSON_WRITER(body);
     struct cli *cli = proof->cli;
-    struct json_writer w = JSON_WRITER(&body);
-    struct json *reply;
-    det_status st = DET_OK;
+    bool is_first = !proof->experiments.count;
+    struct pack pack = {0};
+    det_status st = is_first ? scan_files(cli, &pack, config) : DET_OK;
 
     jw_object(&w, NULL);
     jw_strn(&w, "config", config->data, config->len);
     jw_bool(&w, "activate", true);
-    if (proof->experiments.count)
+    if (!is_first)
         jw_i64(&w, "parentId", proof->experiments.at[0]);
-    else
-        st = write_files(cli, &w);
+    else if (!st)
+        st = pack_write(&pack, &w, "modelDefinition", NULL, NULL, cli->err);
     jw_end_object(&w);
+    pack_done(&pack);
+    return st;
+}
+
+static det_status create_experiment(struct proof *proof, struct buf *config,
+                                    int64_t *ret_id)
+{
+    CLEANUP(buf_done) struct buf body = BUF_INIT;
+    struct cli *cli = proof->cli;
+    struct json *reply;
+    det_status st = write_experiment(proof, config, &body);
+
     if (!st && body.status)
         st = cli_nomem(cli);
     if (!st)
@@ -235,7 +258,8 @@ static det_status read_checkpoint(struct cli *cli, const struct proof_outcome *o
     if (!last)
         return cli_fail(cli, DET_FAILED,
                         "experiment %" PRId64 " has saved no checkpoint: there is "
-                        "nothing to resume from or to compare",
+                        "nothing to resume from or to compare; save one at the end of "
+                        "the training, and more often on the way",
                         outcome->experiment_id);
     st = cli_get(cli, &reply, "/api/v1/checkpoints/%s",
                  json_str(json_get(last, "uuid"), ""));
@@ -286,33 +310,51 @@ static det_status read_result(struct cli *cli, const struct proof_outcome *outco
     return st ? st : reading.status;
 }
 
+/* Adds the comparison with the first undisturbed run to `parts`. */
 static det_status compare_results(struct proof *proof, struct run_result *undisturbed,
-                                  const struct proof_outcome *outcome)
+                                  const struct proof_outcome *outcome,
+                                  struct proof_parts *parts)
 {
-    const struct proof_options *options = proof->cli->in->options;
     struct cli *cli = proof->cli;
-    struct run_result killed = {0};
-    size_t before = proof->parts.all.count;
-    struct field_strs left_out;
-    det_status st = read_result(cli, outcome, &killed);
+    struct run_result other = {0};
+    size_t before = parts->all.count;
+    det_status st = read_result(cli, outcome, &other);
+    struct proof_directories directories = {io_system(), undisturbed->directory,
+                                            other.directory};
 
     if (!st)
-        st = proof_left_out(&options->ignored_files, undisturbed->metadata, &cli->mem,
-                            &left_out, cli->err);
+        st = proof_compare_files(&directories, &proof->rules, &cli->mem, parts,
+                                 cli->err);
     if (!st)
-        st = proof_compare_files(io_system(), undisturbed->directory, killed.directory,
-                                 &left_out, &cli->mem, &proof->parts, cli->err);
-    if (!st)
-        st = proof_compare_reports(&undisturbed->reports, &killed.reports,
-                                   &options->ignored_metrics, &cli->mem, &proof->parts,
-                                   cli->err);
-    for (size_t i = before; i < proof->parts.all.count; i++)
-        proof->parts.all.at[i].experiment_id = outcome->experiment_id;
-    vec_done(&killed.reports.all);
+        st = proof_compare_reports(&undisturbed->reports, &other.reports, &proof->rules,
+                                   &cli->mem, parts, cli->err);
+    for (size_t i = before; i < parts->all.count; i++)
+        parts->all.at[i].experiment_id = outcome->experiment_id;
+    vec_done(&other.reports.all);
     return st;
 }
 
 /* ---- the command ----------------------------------------------------------------- */
+
+/* Chooses what is not compared, by the first checkpoint. */
+static det_status choose_rules(struct proof *proof, const struct run_result *result)
+{
+    CLEANUP(manifest_done) struct manifest files = {0};
+    const struct proof_options *options = proof->cli->in->options;
+    struct cli *cli = proof->cli;
+    det_status st = DET_OK;
+
+    if (!proof->profile) {
+        st = manifest_walk(io_system(), result->directory, &cli->mem, &files, cli->err);
+        proof->profile = proof_profile_detect(result->metadata, &files);
+    }
+    proof->rules = (struct proof_rules){.files = options->ignored_files,
+                                        .metrics = options->ignored_metrics,
+                                        .keys = options->ignored_keys};
+    return st ? st
+              : proof_rules_add(proof->profile, result->metadata, &cli->mem,
+                                &proof->rules, cli->err);
+}
 
 static det_status run_undisturbed(struct proof *proof, const char **ret_name,
                                   struct run_result *ret_result)
@@ -330,7 +372,10 @@ static det_status run_undisturbed(struct proof *proof, const char **ret_name,
     st = proof_watch(proof, &outcome);
     if (!st)
         st = read_result(proof->cli, &outcome, ret_result);
+    if (!st)
+        st = choose_rules(proof, ret_result);
     proof->steps = ret_result->steps;
+    proof->framework = json_str(json_get(ret_result->metadata, "framework"), NULL);
     return st;
 }
 
@@ -338,8 +383,8 @@ static det_status run_killed(struct proof *proof, const char *name,
                              struct run_result *undisturbed)
 {
     CLEANUP(buf_done) struct buf config = BUF_LIMITED(CONFIG_LIMIT);
-    struct proof_outcome outcome = {0};
-    det_status st = load_fork(proof, name, &config);
+    struct proof_outcome outcome = {.role = PROOF_KILLED};
+    det_status st = load_fork(proof, name, "killed and resumed", &config);
 
     if (!st)
         st = create_experiment(proof, &config, &outcome.experiment_id);
@@ -348,7 +393,36 @@ static det_status run_killed(struct proof *proof, const char *name,
     cli_note(proof->cli, "experiment %" PRId64 " is killed and resumed",
              outcome.experiment_id);
     st = proof_watch(proof, &outcome);
-    return st ? st : compare_results(proof, undisturbed, &outcome);
+    return st ? st : compare_results(proof, undisturbed, &outcome, &proof->parts);
+}
+
+/* Without a twin, the result is shown without a cause. */
+static det_status run_twin(struct proof *proof, const char *name,
+                           struct run_result *undisturbed)
+{
+    CLEANUP(buf_done) struct buf config = BUF_LIMITED(CONFIG_LIMIT);
+    struct proof_outcome outcome = {.role = PROOF_TWIN};
+    struct cli *cli = proof->cli;
+    det_status st = load_fork(proof, name, "undisturbed again", &config);
+
+    if (!st)
+        st = create_experiment(proof, &config, &outcome.experiment_id);
+    if (!st) {
+        cli_note(cli,
+                 "the results differ: experiment %" PRId64
+                 " runs undisturbed again, to find the cause",
+                 outcome.experiment_id);
+        st = proof_watch(proof, &outcome);
+    }
+    if (!st)
+        st = compare_results(proof, undisturbed, &outcome, &proof->twin);
+    if (!st)
+        proof->twin_id = outcome.experiment_id;
+    if (!st || st == DET_NOMEM || proof->is_interrupted)
+        return st;
+    cli_note(cli, "the cause of the difference stays unknown: %s", cli->err->text);
+    *cli->err = (struct err){0};
+    return DET_OK;
 }
 
 static det_status run_experiments(struct proof *proof)
@@ -364,6 +438,8 @@ static det_status run_experiments(struct proof *proof)
         before = proof->landed;
         st = run_killed(proof, name, &undisturbed);
     }
+    if (!st && !proof_is_same(&proof->parts))
+        st = run_twin(proof, name, &undisturbed);
     vec_done(&undisturbed.reports.all);
     return st;
 }
@@ -384,8 +460,12 @@ det_status run_resume_proof(struct cli *cli, const struct cli_invocation *in)
 {
     const struct proof_options *options = in->options;
     struct proof proof = {.cli = cli, .kills = options->kills};
-    det_status st = cli_connect(cli);
+    det_status st = options->profile
+                        ? proof_profile_find(options->profile, &proof.profile, cli->err)
+                        : DET_OK;
 
+    if (!st)
+        st = cli_connect(cli);
     if (!st)
         st = choose_seed(&proof, options->seed);
     if (st)
@@ -402,6 +482,7 @@ det_status run_resume_proof(struct cli *cli, const struct cli_invocation *in)
     interrupt_release(&proof.hold);
     proof_timeline_done(&proof.timeline);
     proof_parts_done(&proof.parts);
+    proof_parts_done(&proof.twin);
     vec_done(&proof.experiments);
     return st;
 }

@@ -5,6 +5,9 @@
  *   proof_watch.c    follows one experiment from creation to end, and kills it
  *   proof_plan.c     when to kill
  *   proof_compare.c  compares checkpoints and metrics
+ *   proof_contents.c compares the contents of files whose bytes differ
+ *   proof_profile.c  what each framework writes that is not state
+ *   proof_cause.c    whether the resume or the program is the cause of a difference
  *   proof_show.c     prints the result */
 #ifndef CLI_PROOF_PROOF_H
 #define CLI_PROOF_PROOF_H
@@ -14,8 +17,10 @@
 
 #include "base/memory/vec.h"
 #include "cli/frame/interrupt.h"
+#include "cli/proof/proof_cause.h"
 #include "cli/proof/proof_compare.h"
 #include "cli/proof/proof_plan.h"
+#include "cli/proof/proof_profile.h"
 
 struct cli;
 
@@ -29,8 +34,15 @@ struct proof {
     int64_t landed;           /* kills after which a new run started */
     int64_t resumed;          /* of these: runs that started from a checkpoint */
     VEC(int64_t) experiments; /* the undisturbed one first */
+    bool is_deterministic;    /* the configuration has reproducibility.deterministic */
     int64_t steps;            /* of the final checkpoint */
-    struct proof_parts parts;
+    const char *framework;    /* of its metadata; NULL: not known */
+    const struct proof_profile *profile;
+    struct proof_rules rules;
+    struct proof_parts parts; /* the killed runs */
+    int64_t first_resume;     /* see struct proof_evidence */
+    int64_t twin_id;          /* the second undisturbed experiment; 0: none */
+    struct proof_parts twin;  /* compared with the first undisturbed one */
 };
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/proof/proof_compare.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +10,20 @@
 #include "base/io/io.h"
 #include "base/memory/arena.h"
 #include "base/memory/mem.h"
+#include "cli/proof/proof_contents.h"
+#include "cli/proof/proof_profile.h"
 #include "data/json/json.h"
 #include "libdet/checkpoint/manifest.h"
+#include "model/field.h"
 
 enum { CHUNK = 1 << 18, NAME_BYTES = 512 };
 
 void proof_parts_done(struct proof_parts *parts)
 {
-    for (size_t i = 0; i < parts->all.count; i++)
+    for (size_t i = 0; i < parts->all.count; i++) {
         vec_done(&parts->all.at[i].differences);
+        vec_done(&parts->all.at[i].same_contents);
+    }
     vec_done(&parts->all);
 }
 
@@ -29,14 +33,6 @@ bool proof_is_same(const struct proof_parts *parts)
         if (parts->all.at[i].differences.count)
             return false;
     return true;
-}
-
-static bool is_one_of(const char *name, const struct field_strs *patterns)
-{
-    for (size_t i = 0; i < patterns->count; i++)
-        if (!fnmatch(patterns->at[i], name, 0))
-            return true;
-    return false;
 }
 
 /* NULL: no memory. */
@@ -63,6 +59,7 @@ struct pair {
     const char *b;
     struct arena *mem;
     char *chunk; /* two of them */
+    const struct proof_rules *rules;
 };
 
 static det_status open_in(const struct pair *pair, const char *root, const char *path,
@@ -121,6 +118,30 @@ static det_status add_missing(struct arena *mem, const struct manifest_file *fil
     return add_difference(part, &difference, err);
 }
 
+/* The bytes differ: do the contents? */
+static det_status compare_inside(const struct pair *pair,
+                                 struct proof_difference *difference,
+                                 struct proof_part *part, struct err *err)
+{
+    struct proof_two_files files = {
+        pair->io, arena_printf(pair->mem, "%s/%s", pair->a, difference->name),
+        arena_printf(pair->mem, "%s/%s", pair->b, difference->name),
+        &pair->rules->keys};
+    enum proof_contents contents = PROOF_CONTENTS_UNKNOWN;
+    det_status st = files.a && files.b
+                        ? proof_compare_contents(&files, pair->mem, &contents,
+                                                 &difference->where, err)
+                        : err_default(err, DET_NOMEM);
+
+    if (st)
+        return st;
+    if (contents != PROOF_CONTENTS_SAME)
+        return add_difference(part, difference, err);
+    return vec_push(&part->same_contents, difference->name)
+               ? DET_OK
+               : err_default(err, DET_NOMEM);
+}
+
 static det_status compare_file(const struct pair *pair, const struct manifest_file *a,
                                const struct manifest_file *b, struct proof_part *part,
                                struct err *err)
@@ -134,37 +155,15 @@ static det_status compare_file(const struct pair *pair, const struct manifest_fi
 
     if (!st && (!difference.undisturbed || !difference.killed))
         st = err_default(err, DET_NOMEM);
-    if (!st && difference.place >= 0)
-        st = add_difference(part, &difference, err);
-    return st;
-}
-
-det_status proof_left_out(const struct field_strs *ignored, const struct json *metadata,
-                          struct arena *mem, struct field_strs *ret_patterns,
-                          struct err *err)
-{
-    const struct json *own = json_get(metadata, "not_state");
-    struct field_strs all = {.count = ignored->count};
-
-    json_each(name, own)
-        all.count++;
-    all.at = arena_array(mem, const char *, all.count + 1);
-    if (!all.at)
-        return err_default(err, DET_NOMEM);
-    all.count = 0;
-    for (size_t i = 0; i < ignored->count; i++)
-        all.at[all.count++] = ignored->at[i];
-    json_each(name, own)
-        all.at[all.count++] = json_str(name, "");
-    *ret_patterns = all;
-    return DET_OK;
+    if (st || difference.place < 0)
+        return st;
+    return compare_inside(pair, &difference, part, err);
 }
 
 /* Both lists are sorted by path. */
 static det_status compare_lists(const struct pair *pair, const struct manifest *a,
-                                const struct manifest *b,
-                                const struct field_strs *ignored,
-                                struct proof_part *part, struct err *err)
+                                const struct manifest *b, struct proof_part *part,
+                                struct err *err)
 {
     size_t i = 0, k = 0;
     det_status st = DET_OK;
@@ -177,7 +176,7 @@ static det_status compare_lists(const struct pair *pair, const struct manifest *
 
         i += order <= 0;
         k += order >= 0;
-        if (is_one_of(first->path, ignored)) {
+        if (proof_rules_match(&pair->rules->files, first->path)) {
             part->left_out++;
             continue;
         }
@@ -189,24 +188,25 @@ static det_status compare_lists(const struct pair *pair, const struct manifest *
     return st;
 }
 
-det_status proof_compare_files(struct io *io, const char *undisturbed,
-                               const char *killed, const struct field_strs *ignored,
-                               struct arena *mem, struct proof_parts *parts,
-                               struct err *err)
+det_status proof_compare_files(const struct proof_directories *directories,
+                               const struct proof_rules *rules, struct arena *mem,
+                               struct proof_parts *parts, struct err *err)
 {
     CLEANUP(manifest_done) struct manifest a = {0};
     CLEANUP(manifest_done) struct manifest b = {0};
     CLEANUP(mem_freep) char *chunk = mem_alloc(2 * CHUNK);
-    struct pair pair = {io, undisturbed, killed, mem, chunk};
+    struct io *io = directories->io;
+    struct pair pair = {io,   directories->undisturbed, directories->killed, mem, chunk,
+                        rules};
     struct proof_part *part = chunk ? add_part(parts, NULL) : NULL;
     det_status st;
 
     if (!part)
         return err_default(err, DET_NOMEM);
-    st = manifest_walk(io, undisturbed, mem, &a, err);
+    st = manifest_walk(io, pair.a, mem, &a, err);
     if (!st)
-        st = manifest_walk(io, killed, mem, &b, err);
-    return st ? st : compare_lists(&pair, &a, &b, ignored, part, err);
+        st = manifest_walk(io, pair.b, mem, &b, err);
+    return st ? st : compare_lists(&pair, &a, &b, part, err);
 }
 
 /* ---- reports --------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static bool is_ignored(const char *group, const char *name,
     char full[NAME_BYTES];
 
     (void)snprintf(full, sizeof(full), "%s.%s", group, name);
-    return is_one_of(name, patterns) || is_one_of(full, patterns);
+    return proof_rules_match(patterns, name) || proof_rules_match(patterns, full);
 }
 
 static bool is_equal(const struct json *a, const struct json *b)
@@ -351,7 +351,7 @@ static det_status compare_place(struct proof_part *part, const struct proof_repo
 
 det_status proof_compare_reports(struct proof_reports *undisturbed,
                                  struct proof_reports *killed,
-                                 const struct field_strs *ignored, struct arena *mem,
+                                 const struct proof_rules *rules, struct arena *mem,
                                  struct proof_parts *parts, struct err *err)
 {
     struct proof_reports *a = undisturbed, *b = killed;
@@ -374,7 +374,7 @@ det_status proof_compare_reports(struct proof_reports *undisturbed,
         if (xs > 1 || ys > 1)
             part->unplaced += MAX(xs, ys); /* reports without batches */
         else
-            st = compare_place(part, x, y, ignored, mem, err);
+            st = compare_place(part, x, y, &rules->metrics, mem, err);
         i += xs;
         k += ys;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proof_compare.h - compares checkpoints byte by byte and metrics value by value. */
+/* proof_compare.h - compares checkpoints byte by byte and metrics value by value.  Files
+ * whose bytes differ may have the same contents: see proof_contents.h. */
 #ifndef CLI_PROOF_PROOF_COMPARE_H
 #define CLI_PROOF_PROOF_COMPARE_H
 
@@ -8,11 +9,11 @@
 
 #include "base/err.h"
 #include "base/memory/vec.h"
-#include "model/field.h"
 
 struct arena;
 struct io;
 struct json;
+struct proof_rules;
 
 /* One difference.  Its texts live in the arena of the comparison. */
 struct proof_difference {
@@ -20,7 +21,8 @@ struct proof_difference {
     int64_t place;           /* the first byte, or the batches, where it differs */
     const char *undisturbed; /* a value or size with all digits; NULL: missing */
     const char *killed;
-    uint64_t count; /* reports that differ; 1 for files */
+    const char *where; /* in the contents of a file; NULL: not known */
+    uint64_t count;    /* reports that differ; 1 for files */
 };
 
 /* The comparison of a checkpoint, or of the reports of a group. */
@@ -32,6 +34,7 @@ struct proof_part {
     uint64_t unplaced;     /* reports without batches, which cannot be matched */
     int64_t experiment_id; /* the killed one; set by the caller */
     VEC(struct proof_difference) differences;
+    VEC(const char *) same_contents; /* files with other bytes, but the same contents */
 };
 
 struct proof_parts {
@@ -40,19 +43,15 @@ struct proof_parts {
 void proof_parts_done(struct proof_parts *parts);
 bool proof_is_same(const struct proof_parts *parts);
 
-/* Patterns of files that are not compared: those of the user, and those in `not_state` of
- * the checkpoint's metadata (files with the id of the experiment, for example).  Borrows
- * from both. */
-det_status proof_left_out(const struct field_strs *ignored, const struct json *metadata,
-                          struct arena *mem, struct field_strs *ret_patterns,
-                          struct err *err);
-
-/* Compares two directories and adds a part.  `ignored` are patterns of paths for
- * fnmatch(3). */
-det_status proof_compare_files(struct io *io, const char *undisturbed,
-                               const char *killed, const struct field_strs *ignored,
-                               struct arena *mem, struct proof_parts *parts,
-                               struct err *err);
+struct proof_directories {
+    struct io *io;
+    const char *undisturbed;
+    const char *killed;
+};
+/* Compares two directories and adds a part. */
+det_status proof_compare_files(const struct proof_directories *directories,
+                               const struct proof_rules *rules, struct arena *mem,
+                               struct proof_parts *parts, struct err *err);
 
 struct proof_report {
     const char *group;
@@ -65,11 +64,10 @@ struct proof_reports {
 };
 
 /* Compares the reports and adds one part per group; sorts both lists.  Numbers are the
- * same if all their bits are.  `ignored` are patterns of names: "seconds",
- * "training.seconds", "time*". */
+ * same if all their bits are. */
 det_status proof_compare_reports(struct proof_reports *undisturbed,
                                  struct proof_reports *killed,
-                                 const struct field_strs *ignored, struct arena *mem,
+                                 const struct proof_rules *rules, struct arena *mem,
                                  struct proof_parts *parts, struct err *err);
 
 #endif

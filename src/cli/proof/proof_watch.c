@@ -203,6 +203,8 @@ static det_status note_next_run(struct watching *watching, const struct glance *
     watching->next++;
     proof->landed++;
     proof->resumed += watching->run.from_steps > 0;
+    if (watching->next == 1)
+        proof->first_resume = watching->run.from_steps;
     print_landed(watching);
     return DET_OK;
 }
@@ -247,7 +249,8 @@ static det_status handle_glance(struct watching *watching, const struct glance *
     proof_run_see(run, glance->steps, now_us());
     if (watching->kill)
         return kill_if_due(watching);
-    if (!proof_timeline_see(&proof->timeline, now_us() - watching->first_us,
+    if (watching->outcome->role == PROOF_FIRST &&
+        !proof_timeline_see(&proof->timeline, now_us() - watching->first_us,
                             glance->steps))
         return cli_nomem(proof->cli);
     return DET_OK;
@@ -255,7 +258,8 @@ static det_status handle_glance(struct watching *watching, const struct glance *
 
 static int64_t usual_pause_us(const struct watching *watching)
 {
-    int64_t length_us = watching->kill       ? watching->proof->timeline.end_us
+    int64_t length_us = watching->outcome->role != PROOF_FIRST
+                            ? watching->proof->timeline.end_us
                         : watching->first_us ? now_us() - watching->first_us
                                              : 0;
 
@@ -263,10 +267,13 @@ static int64_t usual_pause_us(const struct watching *watching)
                (int64_t)PAUSE_LEAST_US);
 }
 
-static det_status check_end(struct proof *proof, int64_t id, bool is_undisturbed)
+static det_status check_end(struct proof *proof, const struct proof_outcome *outcome)
 {
+    static const char *const roles[] = {"undisturbed", "killed and resumed",
+                                        "undisturbed again"};
+    int64_t id = outcome->experiment_id;
     const char *state;
-    det_status st = experiment_control_wait(proof->cli, id, CLI_UNSET, &state);
+    det_status st = experiment_control_wait(proof->cli, id, NULL, &state);
 
     if (st || !strcmp(state, "COMPLETED"))
         return st;
@@ -274,7 +281,7 @@ static det_status check_end(struct proof *proof, int64_t id, bool is_undisturbed
                    "experiment %" PRId64
                    " (%s) ended as %s: a proof needs an experiment "
                    "that completes",
-                   id, is_undisturbed ? "undisturbed" : "killed and resumed", state);
+                   id, roles[outcome->role], state);
     return cli_hint(proof->cli, "its output: det experiment logs %" PRId64, id);
 }
 
@@ -291,17 +298,17 @@ static det_status watch_until_end(struct watching *watching)
         if (!st && !glance.is_over && !pause_us(proof, usual_pause_us(watching)))
             st = interrupted(proof);
     }
-    if (!st && !watching->kill)
+    if (!st && watching->outcome->role == PROOF_FIRST)
         proof->timeline.end_us = watching->first_us ? now_us() - watching->first_us : 0;
-    return st ? st
-              : check_end(proof, watching->outcome->experiment_id, !watching->kill);
+    return st ? st : check_end(proof, watching->outcome);
 }
 
 det_status proof_watch(struct proof *proof, struct proof_outcome *outcome)
 {
     struct watching watching = {.proof = proof, .outcome = outcome};
 
-    if (proof->experiments.count > 1) {
+    if (outcome->role == PROOF_KILLED) {
+        proof->first_resume = 0;
         watching.kills = (size_t)(proof->kills - proof->landed);
         watching.kill =
             arena_array(&proof->cli->mem, struct proof_kill, watching.kills);

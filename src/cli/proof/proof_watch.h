@@ -9,14 +9,21 @@
 
 struct proof;
 
+/* What a proof does with an experiment. */
+enum proof_role {
+    PROOF_FIRST,  /* undisturbed; fills the timeline */
+    PROOF_KILLED, /* killed as planned */
+    PROOF_TWIN,   /* undisturbed again */
+};
+
 struct proof_outcome {
+    enum proof_role role;
     int64_t experiment_id;
     int64_t trial_id;
 };
 
-/* Follows the experiment to its end.  The first experiment is undisturbed and fills the
- * timeline; later ones are killed as planned.  DET_FAILED: it did not end as COMPLETED,
- * or the user pressed Ctrl-C. */
+/* Follows the experiment to its end.  DET_FAILED: it did not end as COMPLETED, or the
+ * user pressed Ctrl-C. */
 det_status proof_watch(struct proof *proof, struct proof_outcome *outcome);
 /* Kills the experiment if it still runs and archives it.  Ignores failures. */
 void proof_watch_clean_up(struct proof *proof, int64_t experiment_id);

@@ -17,7 +17,7 @@
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/connect.h"
-#include "cli/frame/options.h"
+#include "cli/frame/people_options.h"
 #include "cli/output/browser.h"
 #include "data/base64.h"
 #include "data/json/json.h"

@@ -71,7 +71,7 @@ det_status run_project_list_experiments(struct cli *cli,
         st = cli_get(
             cli, &reply, "/api/v1/experiments?projectId=%" PRId64 "&limit=-1%s&%s",
             space_id(project), in->format == CLI_JSON ? "" : "&excludeConfig=true",
-            space_list_query(options->all, options->sort_by));
+            space_list_query(cli, options));
     if (st)
         return st;
     if (in->format == CLI_JSON)

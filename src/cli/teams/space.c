@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "cli/frame/call.h"
 #include "cli/frame/cli.h"
+#include "cli/frame/options.h"
 #include "cli/frame/prompt.h"
 #include "cli/output/format.h"
 #include "data/json/json.h"
@@ -144,12 +145,13 @@ void space_print_common(struct cli *cli, const struct json *space)
                     format_i64(cli, json_i64(json_get(space, "numExperiments"), 0)));
 }
 
-const char *space_list_query(bool all, const char *sort_by)
+const char *space_list_query(struct cli *cli, const struct space_list_options *options)
 {
-    bool is_by_name = !strcmp(sort_by, "name");
+    const char *query =
+        arena_printf(&cli->mem, "%ssortBy=SORT_BY_%s&orderBy=ORDER_BY_%s",
+                     options->all ? "" : "archived=false&",
+                     strcmp(options->sort_by, "name") ? "ID" : "NAME",
+                     strcmp(options->order_by, "desc") ? "ASC" : "DESC");
 
-    if (all)
-        return is_by_name ? "sortBy=SORT_BY_NAME" : "sortBy=SORT_BY_ID";
-    return is_by_name ? "archived=false&sortBy=SORT_BY_NAME"
-                      : "archived=false&sortBy=SORT_BY_ID";
+    return query ? query : ""; /* the call fails, too: there is no memory */
 }

@@ -9,6 +9,7 @@
 #include "base/err.h"
 
 struct cli;
+struct space_list_options;
 struct json;
 
 /* The workspace of exactly this name.  DET_NOT_FOUND. */
@@ -29,6 +30,6 @@ det_status space_delete(struct cli *cli, const char *kind, const struct json *sp
 /* Prints "  archived     yes" and similar for what both kinds have. */
 void space_print_common(struct cli *cli, const struct json *space);
 /* "&archived=false&sortBy=..." of a list. */
-const char *space_list_query(bool all, const char *sort_by);
+const char *space_list_query(struct cli *cli, const struct space_list_options *options);
 
 #endif

@@ -28,8 +28,8 @@ det_status run_workspace_list(struct cli *cli, const struct cli_invocation *in)
     const struct space_list_options *options = in->options;
     struct json *reply;
     struct table table;
-    det_status st = cli_get(cli, &reply, "/api/v1/workspaces?%s",
-                            space_list_query(options->all, options->sort_by));
+    det_status st =
+        cli_get(cli, &reply, "/api/v1/workspaces?%s", space_list_query(cli, options));
 
     if (st)
         return st;
@@ -84,8 +84,7 @@ det_status run_workspace_list_projects(struct cli *cli, const struct cli_invocat
 
     if (!st)
         st = cli_get(cli, &reply, "/api/v1/workspaces/%" PRId64 "/projects?%s",
-                     space_id(workspace),
-                     space_list_query(options->all, options->sort_by));
+                     space_id(workspace), space_list_query(cli, options));
     if (st)
         return st;
     if (in->format == CLI_JSON)

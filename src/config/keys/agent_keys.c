@@ -5,8 +5,14 @@
 #include "config/keys/key_tables.h"
 #include "config/keys/shared_keys.h"
 
+#define NO_AGENT_API "agents listen on no port; ask the master about them"
+#define SAME_MASTER                                                                    \
+    "tasks run directly on the host and call the master as the agent does"
+#define TRIES_ON "an agent tries until it reaches the master"
+
 static const struct config_key keys[] = {
-    KEY(KEY_STR, "config_file", .flags = KEY_DROPPED, .help = "path of this file"),
+    KEY(KEY_STR, "config_file", .flags = KEY_DROPPED,
+        .no_effect = "--config names the file", .help = "path of this file"),
     KEY(KEY_STR, "master_host", .flags = KEY_REQUIRED | KEY_NOT_EMPTY,
         .example = "127.0.0.1", .help = "host of the master"),
     KEY(KEY_INT, "master_port", .def = "8080", .bounds = FROM_TO(1, 65535),
@@ -29,21 +35,21 @@ static const struct config_key keys[] = {
     KEY(KEY_MAP, "task_limits", .def = "{}", .help = "limits of each task"),
     KEY(KEY_INT, "task_limits.processes", .def = "null", .bounds = AT_LEAST(1),
         .help = "processes and threads of a task"),
-    KEY(KEY_SIZE, "task_limits.memory", .def = "null",
-        .help = "memory of a task"),
+    KEY(KEY_SIZE, "task_limits.memory", .def = "null", .help = "memory of a task"),
     KEY(KEY_INT, "task_limits.open_files", .def = "null", .bounds = AT_LEAST(16),
         .help = "open files of each process"),
     KEY(KEY_SIZE, "task_limits.disk", .def = "null",
         .help = "disk space of the task directory"),
     KEY(KEY_STR, "resource_pool", .def = "\"default\"", .flags = KEY_NOT_EMPTY,
         .help = "resource pool to join"),
-    KEY(KEY_STR, "container_master_host", .def = "null",
+    KEY(KEY_STR, "container_master_host", .def = "null", .no_effect = SAME_MASTER,
         .help = "master host for tasks; null: as for the agent"),
     KEY(KEY_INT, "container_master_port", .def = "null", .bounds = FROM_TO(1, 65535),
+        .no_effect = SAME_MASTER,
         .help = "master port for tasks; null: as for the agent"),
     KEY(KEY_STR, "slot_type", .def = "\"auto\"",
         .words = WORDS("auto", "cuda", "gpu", "rocm", "cpu", "none"),
-        .help = "type of slot; auto: GPUs, else the CPU"),
+        .later_words = WORDS("rocm"), .help = "type of slot; auto: GPUs, else the CPU"),
     KEY(KEY_STR, "visible_gpus", .def = "null",
         .help = "GPUs to use; null: CUDA_VISIBLE_DEVICES, or all"),
     KEY(KEY_INT, "artificial_slots", .def = "0", .bounds = FROM_TO(0, 4096),
@@ -69,24 +75,25 @@ static const struct config_key keys[] = {
         .not_built =
             "certificates of agents are not built yet; an agent shows its token",
         .help = "file with the private key"),
-    KEY(KEY_BOOL, "api_enabled", .def = "false", .flags = KEY_IGNORED,
+    KEY(KEY_BOOL, "api_enabled", .def = "false", .no_effect = NO_AGENT_API,
         .help = "serve an API on the agent"),
-    KEY(KEY_STR, "bind_ip", .def = "\"0.0.0.0\"", .help = "address of that API"),
+    KEY(KEY_STR, "bind_ip", .def = "\"0.0.0.0\"", .no_effect = NO_AGENT_API,
+        .help = "address of that API"),
     KEY(KEY_INT, "bind_port", .def = "9090", .bounds = FROM_TO(0, 65535),
-        .help = "port of that API"),
+        .no_effect = NO_AGENT_API, .help = "port of that API"),
     KEY(KEY_STR, "http_proxy", .def = "null", .help = "passed on to tasks"),
     KEY(KEY_STR, "https_proxy", .def = "null", .help = "passed on to tasks"),
     KEY(KEY_STR, "ftp_proxy", .def = "null", .help = "passed on to tasks"),
     KEY(KEY_STR, "no_proxy", .def = "null", .help = "passed on to tasks"),
     KEY(KEY_INT, "agent_reconnect_attempts", .def = "5", .bounds = AT_LEAST(0),
-        .help = "attempts to reach a lost master"),
-    KEY(KEY_DURATION, "agent_reconnect_backoff", .def = "5",
+        .no_effect = TRIES_ON, .help = "attempts to reach a lost master"),
+    KEY(KEY_DURATION, "agent_reconnect_backoff", .def = "5", .no_effect = TRIES_ON,
         .help = "time between two attempts"),
-    KEY(KEY_STR, "container_runtime", .def = "\"docker\"", .flags = KEY_IGNORED,
+    KEY(KEY_STR, "container_runtime", .def = "\"docker\"", .no_effect = NO_IMAGES,
         .words = WORDS("docker", "podman", "apptainer", "singularity"),
         .help = "program that runs containers"),
     KEY(KEY_BOOL, "container_auto_remove_disabled", .def = "false",
-        .flags = KEY_IGNORED, .help = "keep containers that have ended"),
+        .no_effect = NO_IMAGES, .help = "keep containers that have ended"),
     KEY(KEY_MAP, "hooks", .def = "{}", .help = "commands to run on events"),
     STRING_LIST("hooks.on_connection_lost", "one argument", .def = "[]",
                 .not_built = "agent hooks are not built yet",
@@ -96,6 +103,8 @@ static const struct config_key keys[] = {
         .words = WORDS("trace", "debug", "info", "warn", "error"),
         .help = "least severe level that is written"),
     KEY(KEY_BOOL, "log.color", .def = "true", .help = "use colours on a terminal"),
+    KEY(KEY_STR, "log.format", .def = "\"text\"", .words = WORDS("text", "json"),
+        .help = "lines for people, or JSON objects"),
     KEY(KEY_BOOL, "debug", .def = "false", .help = "write more to the log"),
 };
 

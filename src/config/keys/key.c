@@ -125,7 +125,7 @@ static const struct {
     {KEY_BOOL, "true or false", false},
     {KEY_LENGTH, "a length like {batches: N}, {records: N} or {epochs: N}", true},
     {KEY_SIZE, "a size like 4GiB or a number of bytes", false},
-    {KEY_DURATION, "a duration like 25s or a number of seconds", false},
+    {KEY_DURATION, "a duration like 25s or a number of seconds", true},
     {KEY_LIST, "a list", false},
     {KEY_MAP, "a map", false},
 };
@@ -168,6 +168,21 @@ static void put_quoted(struct buf *out, const struct json *value)
     buf_puts(out, is_long ? "...'" : "'");
 }
 
+/* "{epochs: -1}" tells more than "a map". */
+static void put_map(const struct config_key *row, const struct json *map,
+                    struct buf *out)
+{
+    const struct json *first = json_first(map);
+
+    if (first && row && row->types & KEY_LENGTH && map->list.count == 1) {
+        buf_printf(out, "{%s: ", first->key);
+        key_found(NULL, first, out);
+        buf_puts(out, "}");
+        return;
+    }
+    buf_puts(out, first ? "a map" : "an empty map");
+}
+
 void key_found(const struct config_key *row, const struct json *value, struct buf *out)
 {
     char number[32];
@@ -197,7 +212,7 @@ void key_found(const struct config_key *row, const struct json *value, struct bu
         buf_puts(out, value->list.count ? "a list" : "an empty list");
         break;
     case JSON_OBJECT:
-        buf_puts(out, value->list.count ? "a map" : "an empty map");
+        put_map(row, value, out);
         break;
     }
 }

@@ -11,6 +11,9 @@
  * `union_key`; the rows below it list their kinds in `kinds`.  Two rows may have the same
  * path if their kinds differ.
  *
+ * Every key is refused (`refuse`, `not_built`), does nothing with a notice (`no_effect`), or
+ * is used: tests/meta/key-uses.txt names the code, and tools/check-keys looks for it there.
+ *
  * null means "not set" for every key.  An absent key takes its default; a key without
  * a default is left out of the complete tree. */
 #ifndef CONFIG_KEYS_KEY_H
@@ -44,8 +47,7 @@ enum key_flag {
     KEY_SECRET = 1 << 3,     /* never shown in messages */
     KEY_RELOADABLE = 1 << 4, /* takes effect without a restart */
     KEY_DEPRECATED = 1 << 5, /* works; new files should not use it */
-    KEY_IGNORED = 1 << 6,    /* accepted with a notice; has no effect */
-    KEY_DROPPED = 1 << 7,    /* not in the complete tree */
+    KEY_DROPPED = 1 << 6,    /* not in the complete tree */
 };
 
 enum key_bound { KEY_NO_BOUND, KEY_MIN, KEY_RANGE, KEY_ABOVE };
@@ -70,7 +72,9 @@ struct config_key {
     const char *kinds;              /* separated by spaces; NULL: every kind */
     const char *not_built;          /* the message; refused if the value is set */
     const char *refuse;             /* the message; always refused */
-    const char *help;               /* at most 60 columns */
+    const char *no_effect; /* why it does nothing; accepted with this notice, unless the
+                              value is empty or the default */
+    const char *help;      /* at most 60 columns */
 };
 
 #define KEY(type, path_, ...)                                                          \

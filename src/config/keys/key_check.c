@@ -95,8 +95,15 @@ static bool type_fits(const struct config_key *row, const struct json *value)
 static bool bounded_number(const struct config_key *row, const struct json *value,
                            double *ret_number)
 {
+    int64_t seconds;
+
     if (value->kind == JSON_OBJECT && row->types & KEY_LENGTH)
         value = json_first(value);
+    if (value && value->kind == JSON_STRING && row->types & KEY_DURATION &&
+        key_parse_duration(value->string.text, &seconds)) {
+        *ret_number = (double)seconds;
+        return true;
+    }
     if (!value || (value->kind != JSON_INT && value->kind != JSON_REAL))
         return false;
     return json_number(value, ret_number);
@@ -140,6 +147,17 @@ static bool is_empty(const struct json *value)
         return value->list.count == 0;
     }
     return false;
+}
+
+/* Whether the value is what the key is without it. */
+static bool is_default(struct walk *w, const struct config_key *row,
+                       const struct json *value)
+{
+    struct json *def = NULL;
+
+    if (!row->def || json_parse(row->def, strlen(row->def), w->mem, &def, NULL))
+        return false;
+    return json_equal(def, value);
 }
 
 /* ---- problems -------------------------------------------------------------------- */
@@ -271,8 +289,9 @@ static bool is_refused(struct walk *w, const struct config_key *row,
         config_report_unsupported(w->report, value, at.path, "%s", row->not_built);
         return true;
     }
-    if (row->flags & KEY_IGNORED && !is_empty(value))
-        config_report_notice(w->report, value, at.path, "accepted, but has no effect");
+    if (row->no_effect && !is_empty(value) && !is_default(w, row, value))
+        config_report_notice(w->report, value, at.path,
+                             "accepted, but has no effect: %s", row->no_effect);
     return false;
 }
 

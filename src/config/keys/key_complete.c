@@ -57,7 +57,7 @@ static void complete_free_names(struct fill *f, const struct config_key *row,
 {
     json_each(member, map) {
         if (key_child(f->table, pattern, member->key, NULL) == row)
-            json_set(f->mem, copy, member->key, complete_value(f, row, member));
+            json_add(f->mem, copy, member->key, complete_value(f, row, member));
     }
 }
 

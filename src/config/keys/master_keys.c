@@ -5,44 +5,59 @@
 #include "config/keys/key_tables.h"
 #include "config/keys/shared_keys.h"
 
+#define NO_PORT_RANGE                                                                  \
+    "the library takes free ports of the machine; to limit them, set the range of "    \
+    "net.ipv4.ip_local_port_range on the agents"
+
 #define TASK_DEFAULTS_KEYS(at, ...)                                                    \
     KEY(KEY_MAP, at, __VA_ARGS__.help = "defaults for all tasks"),                     \
         KEY(KEY_SIZE, at ".shm_size_bytes", .def = "4294967296",                       \
             .help = "size of /dev/shm"),                                               \
-        KEY(KEY_STR, at ".network_mode", .def = "\"bridge\"",                          \
+        KEY(KEY_STR, at ".network_mode", .def = "\"bridge\"", .no_effect = NO_IMAGES,  \
             .help = "network mode of containers"),                                     \
         KEY(KEY_INT, at ".preemption_timeout", .def = "3600",                          \
             .bounds = FROM_TO(0, 2147483647), .help = "seconds to stop gracefully"),   \
         KEY(KEY_STR, at ".dtrain_network_interface",                                   \
             .help = "network interface for distributed training"),                     \
-        KEY(KEY_STR, at ".nccl_port_range", .help = "ports for NCCL, FIRST:LAST"),     \
-        KEY(KEY_STR, at ".gloo_port_range", .help = "ports for Gloo, FIRST:LAST"),     \
-        IMAGE_KEYS(at ".image", NULL, NULL, .flags = KEY_IGNORED, ),                   \
+        KEY(KEY_STR, at ".nccl_port_range", .no_effect = NO_PORT_RANGE,                \
+            .help = "ports for NCCL, FIRST:LAST"),                                     \
+        KEY(KEY_STR, at ".gloo_port_range", .no_effect = NO_PORT_RANGE,                \
+            .help = "ports for Gloo, FIRST:LAST"),                                     \
+        IMAGE_KEYS(at ".image", NULL, NULL, .no_effect = NO_IMAGES, ),                 \
         REGISTRY_AUTH_KEYS(at ".registry_auth", ),                                     \
-        KEY(KEY_BOOL, at ".force_pull_image", .flags = KEY_IGNORED,                    \
+        KEY(KEY_BOOL, at ".force_pull_image", .no_effect = NO_IMAGES,                  \
             .help = "pull the image even if it is present"),                           \
         VARIABLE_KEYS(at ".environment_variables", NULL, ),                            \
-        STRING_LIST(at ".add_capabilities", "one capability", .flags = KEY_IGNORED,    \
+        STRING_LIST(at ".add_capabilities", "one capability", .no_effect = NO_IMAGES,  \
                     .help = "Linux capabilities to add"),                              \
-        STRING_LIST(at ".drop_capabilities", "one capability", .flags = KEY_IGNORED,   \
+        STRING_LIST(at ".drop_capabilities", "one capability", .no_effect = NO_IMAGES, \
                     .help = "Linux capabilities to drop"),                             \
         DEVICE_KEYS(at ".devices"), BIND_MOUNT_KEYS(at ".bind_mounts"),                \
-        KEY(KEY_STR, at ".work_dir", .flags = KEY_IGNORED,                             \
+        KEY(KEY_STR, at ".work_dir",                                                   \
+            .no_effect = "a task starts in the folder with its code",                  \
             .help = "working directory in the container"),                             \
         KEY(KEY_STR, at ".startup_hook",                                               \
             .not_built = "a startup hook for all tasks is not built yet; put "         \
                          "startup-hook.sh into the model folder",                      \
             .help = "script to run before each task"),                                 \
         LOG_POLICY_KEYS(at ".log_policies", ), SLURM_KEYS(at "."),                     \
-        KEY(KEY_MAP, at ".cpu_pod_spec", .flags = KEY_FREE | KEY_IGNORED,              \
-            .help = "for Kubernetes"),                                                 \
-        KEY(KEY_MAP, at ".gpu_pod_spec", .flags = KEY_FREE | KEY_IGNORED,              \
-            .help = "for Kubernetes"),                                                 \
-        KEY(KEY_MAP, at ".checkpoint_gc_pod_spec", .flags = KEY_FREE | KEY_IGNORED,    \
-            .help = "for Kubernetes"),                                                 \
-        KEY(KEY_MAP, at ".kubernetes", .flags = KEY_FREE | KEY_IGNORED,                \
+        KEY(KEY_MAP, at ".cpu_pod_spec", .flags = KEY_FREE,                            \
+            .no_effect = NO_KUBERNETES, .help = "for Kubernetes"),                     \
+        KEY(KEY_MAP, at ".gpu_pod_spec", .flags = KEY_FREE,                            \
+            .no_effect = NO_KUBERNETES, .help = "for Kubernetes"),                     \
+        KEY(KEY_MAP, at ".checkpoint_gc_pod_spec", .flags = KEY_FREE,                  \
+            .no_effect = NO_KUBERNETES, .help = "for Kubernetes"),                     \
+        KEY(KEY_MAP, at ".kubernetes", .flags = KEY_FREE, .no_effect = NO_KUBERNETES,  \
             .help = "for Kubernetes")
 
+#define NO_POOL_DEFAULTS                                                               \
+    "defaults of one pool are not built yet; write task_container_defaults at the "    \
+    "top of the file, for all pools"
+#define NO_SHELLS    "shells are not built yet"
+#define NO_TELEMETRY "nothing is ever sent"
+#define NO_WEBHOOKS                                                                    \
+    "webhooks are not built yet; remove it (docs/guide/monitoring.md tells how to be " \
+    "alerted)"
 #define NO_SCIM "accounts are made at the first sign-in; SCIM is not built yet"
 #define NO_CLAIMS                                                                      \
     "the Unix identity of a task does not come from claims yet; set it with "          \
@@ -128,7 +143,8 @@
             .help = "longest time for each step")
 
 static const struct config_key keys[] = {
-    KEY(KEY_STR, "config_file", .flags = KEY_DROPPED, .help = "path of this file"),
+    KEY(KEY_STR, "config_file", .flags = KEY_DROPPED,
+        .no_effect = "--config names the file", .help = "path of this file"),
     KEY(KEY_STR, "host", .def = "\"127.0.0.1\"", .flags = KEY_NOT_EMPTY,
         .help = "address to listen on"),
     KEY(KEY_INT, "port", .def = "8080", .bounds = FROM_TO(0, 65535),
@@ -136,12 +152,17 @@ static const struct config_key keys[] = {
     KEY(KEY_STR, "data_dir", .def = "null", .flags = KEY_NOT_EMPTY,
         .help = "database, logs, code; null: in the home directory"),
     KEY(KEY_STR, "root", .def = "\"/usr/share/determined/master\"",
+        .no_effect = "the pages of the WebUI are part of the program",
         .help = "directory of the WebUI files"),
     KEY(KEY_MAP, "log", .def = "{}", .help = "log of the master"),
-    KEY(KEY_STR, "log.level", .def = "\"info\"", .flags = KEY_RELOADABLE,
+    KEY(KEY_STR, "log.level", .def = "\"info\"",
         .words = WORDS("trace", "debug", "info", "warn", "error"),
         .help = "least severe level that is written"),
     KEY(KEY_BOOL, "log.color", .def = "true", .help = "use colours on a terminal"),
+    KEY(KEY_STR, "log.format", .def = "\"text\"", .words = WORDS("text", "json"),
+        .help = "lines for people, or JSON objects"),
+    KEY(KEY_INT, "log.slow_request_ms", .def = "1000", .bounds = FROM_TO(0, 86400000),
+        .help = "log slower calls; 0: none"),
     KEY(KEY_MAP, "db",
         .not_built = "PostgreSQL is not built yet; the database is a file in data_dir",
         .help = "PostgreSQL database"),
@@ -161,7 +182,10 @@ static const struct config_key keys[] = {
     KEY(KEY_DURATION, "tensorboard_timeout", .def = "300",
         .help = "idle time after which a TensorBoard ends"),
     KEY(KEY_DURATION, "notebook_timeout", .def = "null",
+        .no_effect = "notebooks are not built yet",
         .help = "idle time after which a notebook ends; null: never"),
+    KEY(KEY_INT, "max_metric_names", .def = "16384", .bounds = FROM_TO(1, 1000000),
+        .help = "names of metrics a trial may use, in all groups together"),
     KEY(KEY_BOOL, "launch_error", .def = "true",
         .help = "refuse tasks that need more slots than the pool has"),
     KEY(KEY_BOOL, "enable_cors", .def = "false",
@@ -169,6 +193,19 @@ static const struct config_key keys[] = {
     KEY(KEY_LIST, "trusted_proxies", .def = "[]",
         .help = "proxies whose X-Forwarded-For is believed"),
     KEY(KEY_STR, "trusted_proxies[]", .help = "an address, or a range of them"),
+    KEY(KEY_SIZE, "max_memory", .def = "\"512MB\"",
+        .help = "memory limit of the master, in bytes"),
+    KEY(KEY_MAP, "connections", .def = "{}", .help = "who may hold connections"),
+    KEY(KEY_INT, "connections.max", .def = "16384", .bounds = FROM_TO(16, 1000000),
+        .help = "most connections at once"),
+    KEY(KEY_INT, "connections.max_per_address", .def = "null",
+        .bounds = FROM_TO(1, 1000000),
+        .help = "most of one address; null: a quarter of max"),
+    KEY(KEY_DURATION, "connections.head_timeout", .def = "20",
+        .bounds = FROM_TO(1, 86400), .help = "longest time for the head of a request"),
+    KEY(KEY_INT, "connections.least_rate", .def = "4096",
+        .bounds = FROM_TO(1, 1073741824),
+        .help = "bytes a second that bodies and replies need"),
     KEY(KEY_MAP, "security", .def = "{}", .help = "users, keys and permissions"),
     KEY(KEY_MAP, "security.default_task", .def = "{}",
         .help = "user that tasks run as"),
@@ -180,17 +217,18 @@ static const struct config_key keys[] = {
     KEY(KEY_STR, "security.default_task.group", .def = "\"root\"",
         .help = "group name"),
     KEY(KEY_MAP, "security.tls", .help = "encrypted connections"),
-    KEY(KEY_STR, "security.tls.cert", .flags = KEY_NOT_EMPTY,
+    KEY(KEY_STR, "security.tls.cert", .flags = KEY_NOT_EMPTY | KEY_RELOADABLE,
         .help = "PEM file with the certificate; read again when it changes"),
-    KEY(KEY_STR, "security.tls.key", .flags = KEY_NOT_EMPTY,
+    KEY(KEY_STR, "security.tls.key", .flags = KEY_NOT_EMPTY | KEY_RELOADABLE,
         .help = "PEM file with the private key"),
     KEY(KEY_BOOL, "security.tls.disabled", .def = "false",
         .help = "plain HTTP, which everybody on the network can read"),
     KEY(KEY_MAP, "security.ssh", .def = "{}", .help = "SSH keys of shells"),
     KEY(KEY_STR, "security.ssh.key_type", .def = "\"ED25519\"",
-        .words = WORDS("ED25519", "RSA", "ECDSA"), .help = "type of key"),
+        .words = WORDS("ED25519", "RSA", "ECDSA"), .no_effect = NO_SHELLS,
+        .help = "type of key"),
     KEY(KEY_INT, "security.ssh.rsa_key_size", .bounds = AT_LEAST(1024),
-        .help = "bits of an RSA key"),
+        .no_effect = NO_SHELLS, .help = "bits of an RSA key"),
     KEY(KEY_MAP, "security.authz", .def = "{}", .help = "permissions"),
     KEY(KEY_STR, "security.authz.type", .def = "\"basic\"",
         .words = WORDS("basic", "rbac"), .help = "how permissions are granted"),
@@ -205,14 +243,17 @@ static const struct config_key keys[] = {
         .help = "password of admin and determined, at the first start"),
     OIDC_KEYS,
     LDAP_KEYS,
-    KEY(KEY_MAP, "telemetry", .def = "{}", .flags = KEY_IGNORED,
+    KEY(KEY_MAP, "telemetry", .def = "{}", .help = "nothing is ever sent"),
+    KEY(KEY_BOOL, "telemetry.enabled", .def = "false", .no_effect = NO_TELEMETRY,
         .help = "nothing is ever sent"),
-    KEY(KEY_BOOL, "telemetry.enabled", .def = "false", .help = "nothing is ever sent"),
-    KEY(KEY_BOOL, "telemetry.otel_enabled", .def = "false", .help = "tracing"),
+    KEY(KEY_BOOL, "telemetry.otel_enabled", .def = "false", .no_effect = NO_TELEMETRY,
+        .help = "tracing"),
     KEY(KEY_STR, "telemetry.otel_endpoint", .def = "\"localhost:4317\"",
-        .help = "address that receives traces"),
-    KEY(KEY_STR, "telemetry.segment_master_key", .help = "nothing is ever sent"),
-    KEY(KEY_STR, "telemetry.segment_webui_key", .help = "nothing is ever sent"),
+        .no_effect = NO_TELEMETRY, .help = "address that receives traces"),
+    KEY(KEY_STR, "telemetry.segment_master_key", .no_effect = NO_TELEMETRY,
+        .help = "nothing is ever sent"),
+    KEY(KEY_STR, "telemetry.segment_webui_key", .no_effect = NO_TELEMETRY,
+        .help = "nothing is ever sent"),
     KEY(KEY_MAP, "logging", .def = "{}", .union_key = "type",
         .help = "storage of task logs"),
     KEY(KEY_STR, "logging.type", .def = "\"default\"",
@@ -228,19 +269,22 @@ static const struct config_key keys[] = {
         .bounds = FROM_TO(-1, 32767),
         .help = "days to keep the audit log; 0: until cleaning; -1: for ever"),
     KEY(KEY_STR, "retention_policy.schedule", .def = "null",
+        .no_effect =
+            "old logs are deleted soon after their last day, without a schedule",
         .help = "when to delete logs: a duration or a cron line"),
     KEY(KEY_MAP, "observability", .def = "{}", .help = "monitoring by other tools"),
     KEY(KEY_BOOL, "observability.enable_prometheus", .def = "true",
         .help = "serve metrics for Prometheus"),
     KEY(KEY_MAP, "cache", .def = "{}", .help = "cached files"),
     KEY(KEY_STR, "cache.cache_dir", .def = "\"/var/cache/determined\"",
-        .help = "directory of the cache"),
+        .no_effect = "the master caches no files", .help = "directory of the cache"),
     KEY(KEY_MAP, "webhooks", .def = "{}", .help = "calls to other services"),
-    KEY(KEY_STR, "webhooks.base_url", .def = "\"\"",
+    KEY(KEY_STR, "webhooks.base_url", .def = "\"\"", .not_built = NO_WEBHOOKS,
         .help = "address of this master in webhook messages"),
     KEY(KEY_STR, "webhooks.signing_key", .def = "null", .flags = KEY_SECRET,
-        .help = "key that signs calls; null: a random key"),
+        .not_built = NO_WEBHOOKS, .help = "key that signs calls; null: a random key"),
     STRING_LIST("feature_switches", "one switch", .def = "[]",
+                .no_effect = "no feature of this version has a switch",
                 .help = "experimental features to turn on"),
     KEY(KEY_LIST, "reserved_ports", .def = "[]", .help = "ports tasks must not use"),
     KEY(KEY_INT, "reserved_ports[]", .bounds = FROM_TO(1, 65535), .help = "one port"),
@@ -249,7 +293,9 @@ static const struct config_key keys[] = {
         .words = WORDS("agent", "kubernetes", "slurm", "pbs"),
         .later_words = WORDS("kubernetes", "slurm", "pbs"),
         .help = "type of resource manager"),
-    KEY(KEY_STR, "resource_manager.cluster_name", .help = "name, if there are several"),
+    KEY(KEY_STR, "resource_manager.cluster_name",
+        .no_effect = "there is one resource manager; cluster_name names the cluster",
+        .help = "name, if there are several"),
     SCHEDULER_KEYS("resource_manager.scheduler", .def = "{}", ),
     KEY(KEY_STR, "resource_manager.default_aux_resource_pool", .def = "\"default\"",
         .help = "default pool for tasks without slots"),
@@ -275,11 +321,14 @@ static const struct config_key keys[] = {
     SCHEDULER_KEYS("resource_pools[].scheduler", .def = "null", ),
     KEY(KEY_INT, "resource_pools[].max_aux_containers_per_agent", .def = "100",
         .bounds = FROM_TO(0, 2147483647), .help = "most tasks without slots per agent"),
-    TASK_DEFAULTS_KEYS("resource_pools[].task_container_defaults", .def = "null", ),
+    TASK_DEFAULTS_KEYS("resource_pools[].task_container_defaults", .def = "null",
+                       .not_built = NO_POOL_DEFAULTS, ),
     KEY(KEY_DURATION, "resource_pools[].agent_reconnect_wait", .def = "25",
         .help = "how long to wait for a silent agent"),
     KEY(KEY_BOOL, "resource_pools[].agent_reattach_enabled",
-        .flags = KEY_DROPPED | KEY_DEPRECATED, .help = "obsolete: always on"),
+        .flags = KEY_DROPPED | KEY_DEPRECATED,
+        .no_effect = "agents always find their tasks again",
+        .help = "obsolete: always on"),
     KEY(KEY_LIST, "additional_resource_managers", .def = "[]", .flags = KEY_FREE,
         .not_built = "several resource managers are not built yet",
         .help = "more resource managers"),

@@ -10,6 +10,9 @@
     "determinedai/environments:rocm-5.6-pytorch-1.3-tf-2.10-rocm-mpich-0736b6d"
 
 #define NO_CONTAINERS "tasks run directly on the host; containers are not built yet"
+#define NO_IMAGES     "tasks run directly on the host, not in a container"
+#define NO_KUBERNETES "Kubernetes is not built yet"
+#define NO_FAIR_SHARE "only fair-share pools use it, and they are not built yet"
 
 #define BIND_MOUNT_KEYS(at)                                                            \
     KEY(KEY_LIST, at, .def = "[]",                                                     \
@@ -21,7 +24,9 @@
             .help = "where the task sees it; relative: in the work directory"),        \
         KEY(KEY_BOOL, at "[].read_only", .def = "false", .help = "mount read-only"),   \
         KEY(KEY_STR, at "[].propagation", .def = "\"rprivate\"",                       \
-            .words = WORDS("rprivate", "private"), .help = "mount propagation")
+            .words = WORDS("rprivate", "private"),                                     \
+            .no_effect = "every mount of a task is private",                           \
+            .help = "mount propagation")
 
 #define DEVICE_KEYS(at)                                                                \
     KEY(KEY_LIST, at, .def = "[]", .not_built = NO_CONTAINERS,                         \
@@ -45,7 +50,7 @@
             .help = "stop restarts, or avoid that agent")
 
 #define REGISTRY_AUTH_KEYS(at, ...)                                                    \
-    KEY(KEY_MAP, at, __VA_ARGS__.flags = KEY_IGNORED,                                  \
+    KEY(KEY_MAP, at, __VA_ARGS__.no_effect = NO_IMAGES,                                \
         .help = "credentials of the image registry"),                                  \
         KEY(KEY_STR, at ".username", .help = "user name"),                             \
         KEY(KEY_STR, at ".password", .flags = KEY_SECRET, .help = "password"),         \
@@ -56,14 +61,14 @@
         KEY(KEY_STR, at ".registrytoken", .flags = KEY_SECRET, .help = "a token")
 
 #define SLURM_KEYS(at, ...)                                                            \
-    KEY(KEY_MAP, at "slurm", __VA_ARGS__.flags = KEY_IGNORED,                          \
+    KEY(KEY_MAP, at "slurm", __VA_ARGS__.no_effect = "Slurm is not built yet",         \
         .help = "for clusters run by Slurm"),                                          \
         KEY(KEY_INT, at "slurm.slots_per_node", .bounds = AT_LEAST(1),                 \
             .help = "slots on each node"),                                             \
         KEY(KEY_STR, at "slurm.gpu_type", .help = "type of GPU"),                      \
         KEY(KEY_LIST, at "slurm.sbatch_args", .help = "arguments of sbatch"),          \
         KEY(KEY_STR, at "slurm.sbatch_args[]", .help = "one argument"),                \
-        KEY(KEY_MAP, at "pbs", __VA_ARGS__.flags = KEY_IGNORED,                        \
+        KEY(KEY_MAP, at "pbs", __VA_ARGS__.no_effect = "PBS is not built yet",         \
             .help = "for clusters run by PBS"),                                        \
         KEY(KEY_INT, at "pbs.slots_per_node", .bounds = AT_LEAST(1),                   \
             .help = "slots on each node"),                                             \
@@ -107,26 +112,26 @@
             .help = "allow anonymous access"),                                         \
         KEY(KEY_BOOL, "environment.proxy_ports[].default_service_id", .def = "false",  \
             .help = "use the task id as the service name"),                            \
-        KEY(KEY_MAP, "environment.ports", .def = "{}", .flags = KEY_IGNORED,           \
+        KEY(KEY_MAP, "environment.ports", .def = "{}", .no_effect = NO_IMAGES,         \
             .help = "names for ports of the container"),                               \
         KEY(KEY_INT, "environment.ports.*", .bounds = FROM_TO(0, 65535),               \
             .help = "the number of that port"),                                        \
         REGISTRY_AUTH_KEYS("environment.registry_auth", .def = "null", ),              \
         KEY(KEY_BOOL, "environment.force_pull_image", .def = "false",                  \
-            .flags = KEY_IGNORED, .help = "pull the image even if it is present"),     \
+            .no_effect = NO_IMAGES, .help = "pull the image even if it is present"),   \
         KEY(KEY_MAP, "environment.pod_spec", .def = "null", .flags = KEY_FREE,         \
             .not_built = "Kubernetes is not built yet",                                \
             .help = "pod specification for Kubernetes"),                               \
         STRING_LIST("environment.add_capabilities", "one capability", .def = "[]",     \
-                    .flags = KEY_IGNORED, .help = "Linux capabilities to add"),        \
+                    .no_effect = NO_IMAGES, .help = "Linux capabilities to add"),      \
         STRING_LIST("environment.drop_capabilities", "one capability", .def = "[]",    \
-                    .flags = KEY_IGNORED, .help = "Linux capabilities to drop"),       \
+                    .no_effect = NO_IMAGES, .help = "Linux capabilities to drop"),     \
         KEY(KEY_STR | KEY_LIST, "environment.requirements", .flags = KEY_NOT_EMPTY,    \
             .help = "packages: a pip requirements file, or its lines"),                \
         KEY(KEY_STR, "environment.requirements[]", .flags = KEY_NOT_EMPTY,             \
             .help = "one line of a requirements file"),                                \
         KEY(KEY_STR, "environment.python", .flags = KEY_NOT_EMPTY,                     \
-            .help = "Python interpreter, a name or a path")
+            .help = "Python interpreter: a name, a path or ~/path")
 
 /* Alphabetical within the union, as the reference writes them. */
 #define CHECKPOINT_STORAGE_KEYS(...)                                                   \
@@ -139,7 +144,7 @@
         KEY(KEY_STR, "checkpoint_storage.bucket", .kinds = "s3 gcs",                   \
             .flags = KEY_REQUIRED | KEY_NOT_EMPTY, .help = "the bucket"),              \
         KEY(KEY_STR, "checkpoint_storage.checkpoint_path", .kinds = "shared_fs",       \
-            .flags = KEY_IGNORED | KEY_DEPRECATED,                                     \
+            .flags = KEY_DEPRECATED, .no_effect = "write storage_path instead",        \
             .help = "obsolete: use storage_path"),                                     \
         KEY(KEY_STR, "checkpoint_storage.connection_string", .kinds = "azure",         \
             .flags = KEY_SECRET, .help = "connection string of the storage account"),  \
@@ -148,7 +153,7 @@
         KEY(KEY_PATH, "checkpoint_storage.container_path", .kinds = "directory",       \
             .flags = KEY_REQUIRED, .help = "directory that all agents share"),         \
         KEY(KEY_STR, "checkpoint_storage.container_path", .kinds = "shared_fs",        \
-            .flags = KEY_IGNORED | KEY_DEPRECATED,                                     \
+            .flags = KEY_DEPRECATED, .no_effect = NO_IMAGES,                           \
             .help = "obsolete: not used any more"),                                    \
         KEY(KEY_STR, "checkpoint_storage.credential", .kinds = "azure",                \
             .flags = KEY_SECRET, .help = "the credential for account_url"),            \
@@ -159,7 +164,8 @@
         KEY(KEY_STR, "checkpoint_storage.prefix", .kinds = "s3 gcs",                   \
             .help = "path inside the bucket"),                                         \
         KEY(KEY_STR, "checkpoint_storage.propagation", .kinds = "shared_fs",           \
-            .def = "\"rprivate\"", .help = "mount propagation"),                       \
+            .def = "\"rprivate\"", .no_effect = NO_IMAGES,                             \
+            .help = "mount propagation"),                                              \
         KEY(KEY_INT, "checkpoint_storage.save_experiment_best", .def = "0",            \
             .bounds = FROM_TO(0, 2147483647),                                          \
             .help = "best checkpoints to keep per experiment"),                        \
@@ -174,7 +180,8 @@
         KEY(KEY_STR, "checkpoint_storage.storage_path", .kinds = "shared_fs",          \
             .def = "null", .help = "directory below host_path"),                       \
         KEY(KEY_STR, "checkpoint_storage.tensorboard_path", .kinds = "shared_fs",      \
-            .flags = KEY_IGNORED | KEY_DEPRECATED,                                     \
+            .flags = KEY_DEPRECATED,                                                   \
+            .no_effect = "TensorBoard's files are stored with the checkpoints",        \
             .help = "obsolete: not used any more"),                                    \
         KEY(KEY_STR, "checkpoint_storage.type", .flags = KEY_REQUIRED,                 \
             .words = WORDS("shared_fs", "directory", "s3", "gcs", "azure"),            \

@@ -24,11 +24,13 @@
 
 enum {
     SCRATCH_LEAST = 64 * 1024,
-    BLOCK_HEAD = 16, /* keeps the following bytes aligned */
+    LONG_STRING = 1024, /* worth borrowing */
+    BLOCK_HEAD = 16,    /* keeps the following bytes aligned */
 };
 
 struct parser {
     const char *text;
+    char *own; /* the text, if it may be changed */
     size_t len;
     struct arena *mem;
     struct json *root;
@@ -149,20 +151,35 @@ static void mend_surrogates(const struct parser *p, const char *source, char *co
     }
 }
 
+/* yajl has read the quote behind the string; there the NUL goes. */
+static char *borrow(const struct parser *p, const unsigned char *text, size_t len)
+{
+    const char *at = (const char *)text;
+
+    if (!p->own || len < LONG_STRING || at < p->text || at >= p->text + p->len)
+        return NULL;
+    p->own[at - p->text + (ptrdiff_t)len] = '\0';
+    return p->own + (at - p->text);
+}
+
 static int on_string(void *ctx, const unsigned char *text, size_t len)
 {
     struct parser *p = ctx;
+    char *borrowed = borrow(p, text, len);
     /* One piece of memory for the node and its text. */
-    struct json *value = arena_alloc(p->mem, sizeof(*value) + len + 1);
-    char *copy;
+    struct json *value = arena_alloc(p->mem, sizeof(*value) + (borrowed ? 0 : len + 1));
 
     if (!value)
         return stop_parse(p, DET_NOMEM, NULL);
-    copy = (char *)(value + 1);
-    memcpy(copy, text, len);
-    mend_surrogates(p, (const char *)text, copy, len);
+    if (!borrowed) {
+        char *copy = (char *)(value + 1);
+
+        memcpy(copy, text, len);
+        mend_surrogates(p, (const char *)text, copy, len);
+        borrowed = copy;
+    }
     value->kind = JSON_STRING;
-    value->string.text = copy;
+    value->string.text = borrowed;
     value->string.len = len;
     return add_value(p, value);
 }
@@ -298,8 +315,8 @@ static det_status run_parser(struct parser *p, struct err *err)
     return complain_as_yajl(p, yajl, offset, err);
 }
 
-det_status json_parse(const char *text, size_t len, struct arena *mem,
-                      struct json **ret_json, struct err *err)
+static det_status parse(const char *text, char *own, size_t len, struct arena *mem,
+                        struct json **ret_json, struct err *err)
 {
     struct parser p;
     size_t valid = utf8_valid(text, len);
@@ -307,6 +324,7 @@ det_status json_parse(const char *text, size_t len, struct arena *mem,
 
     /* Not all of it is zeroed: `open` is large, and small bodies are the hot path. */
     p.text = text;
+    p.own = own;
     p.len = len;
     p.mem = mem;
     p.root = NULL;
@@ -314,6 +332,8 @@ det_status json_parse(const char *text, size_t len, struct arena *mem,
     p.key = NULL;
     p.status = DET_OK;
     p.scratch = (struct arena)ARENA_INIT(SCRATCH_LEAST + 8 * len);
+    p.scratch.part =
+        (struct allowance_part){.from = mem->part.from, .group = mem->part.group};
     if (valid < len)
         return report_problem(&p, valid, "this is not UTF-8", err);
     st = run_parser(&p, err);
@@ -323,4 +343,16 @@ det_status json_parse(const char *text, size_t len, struct arena *mem,
 
     *ret_json = p.root;
     return DET_OK;
+}
+
+det_status json_parse(const char *text, size_t len, struct arena *mem,
+                      struct json **ret_json, struct err *err)
+{
+    return parse(text, NULL, len, mem, ret_json, err);
+}
+
+det_status json_parse_in_place(char *text, size_t len, struct arena *mem,
+                               struct json **ret_json, struct err *err)
+{
+    return parse(text, text, len, mem, ret_json, err);
 }

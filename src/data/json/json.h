@@ -57,6 +57,10 @@ struct json {
 enum { JSON_DEPTH = 200 };
 det_status json_parse(const char *text, size_t len, struct arena *mem,
                       struct json **ret_json, struct err *err);
+/* The same for a large text: the tree borrows its long strings from `text`, which is changed
+ * (a NUL behind each of them). */
+det_status json_parse_in_place(char *text, size_t len, struct arena *mem,
+                               struct json **ret_json, struct err *err);
 
 /* Reading. json_get() accepts NULL or a non-object and then finds nothing: look-ups
  * chain. json_find() accepts snake_case and lowerCamelCase for one another. */
@@ -72,6 +76,7 @@ bool json_bool(const struct json *value, bool fallback);
 bool json_number(const struct json *value, double *ret_number);
 bool json_is_null(const struct json *value);                 /* absent counts as null */
 bool json_equal(const struct json *a, const struct json *b); /* objects in any order */
+size_t json_count(const struct json *value);     /* of all values below it */
 const char *json_kind_name(enum json_kind kind); /* "a string", for messages */
 
 /* json_each(item, list) { ... }: every element of an array or object, NULL for none. */
@@ -90,6 +95,11 @@ struct json *json_new_bool(struct arena *mem, bool value);
 struct json *json_push(struct json *array, struct json *value);
 struct json *json_set(struct arena *mem, struct json *object, const char *key,
                       struct json *value);
+/* Like json_set(), for a key that the object does not have: the caller must know this. */
+struct json *json_add(struct arena *mem, struct json *object, const char *key,
+                      struct json *value);
+/* The member or element keeps its name and place and gets another value. */
+void json_replace(struct json *member, const struct json *value);
 bool json_remove(struct json *object, const char *key);
 struct json *json_copy(struct arena *mem, const struct json *value);
 /* Copies the members of `from` into `into`.  Objects in both are merged; everything
@@ -118,6 +128,7 @@ void jw_array(struct json_writer *w, const char *key);
 void jw_end_array(struct json_writer *w);
 void jw_str(struct json_writer *w, const char *key, const char *text); /* NULL: null */
 void jw_strn(struct json_writer *w, const char *key, const char *text, size_t len);
+void jw_base64(struct json_writer *w, const char *key, const void *bytes, size_t len);
 void jw_i64(struct json_writer *w, const char *key, int64_t value);
 /* A whole array. */
 void jw_i64s(struct json_writer *w, const char *key, const int64_t *values,

@@ -7,6 +7,7 @@
 
 #include "base/memory/arena.h"
 #include "data/json/json.h"
+#include "data/json/json_index.h"
 #include "data/number.h"
 
 /* ---- reading ------------------------------------------------------------------- */
@@ -177,8 +178,21 @@ static bool is_equal_array(const struct json *a, const struct json *b)
     return true;
 }
 
-/* Looks for each member right behind the last one found, and only then from the start:
- * objects in the same order, the usual case, compare in one pass. */
+static bool is_equal_in_any_order(const struct json *a, const struct json *b)
+{
+    CLEANUP(json_index_done) struct json_index index = {0};
+
+    json_index_init(&index, b, a->list.count);
+    json_each(x, a) {
+        struct json *y = json_index_get(&index, x->key);
+
+        if (!y || !json_equal(x, y))
+            return false;
+    }
+    return true;
+}
+
+/* Objects in the same order, the usual case, compare in one pass. */
 static bool is_equal_object(const struct json *a, const struct json *b)
 {
     struct json *y = b->list.first;
@@ -186,9 +200,9 @@ static bool is_equal_object(const struct json *a, const struct json *b)
     if (a->list.count != b->list.count)
         return false;
     json_each(x, a) {
-        if (!y || strcmp(x->key, y->key) != 0)
-            y = json_get(b, x->key);
-        if (!y || !json_equal(x, y))
+        if (strcmp(x->key, y->key) != 0)
+            return is_equal_in_any_order(a, b);
+        if (!json_equal(x, y))
             return false;
         y = y->next;
     }
@@ -219,6 +233,15 @@ bool json_equal(const struct json *a, const struct json *b)
         break;
     }
     return true;
+}
+
+size_t json_count(const struct json *value)
+{
+    size_t count = 0;
+
+    json_each(item, value)
+        count += 1 + json_count(item);
+    return count;
 }
 
 const char *json_kind_name(enum json_kind kind)
@@ -344,6 +367,19 @@ struct json *json_set(struct arena *mem, struct json *object, const char *key,
     return value;
 }
 
+struct json *json_add(struct arena *mem, struct json *object, const char *key,
+                      struct json *value)
+{
+    if (!object || !value)
+        return NULL;
+    assert(object->kind == JSON_OBJECT);
+    value->key = arena_strdup(mem, key);
+    if (!value->key)
+        return NULL;
+    append_value(object, value);
+    return value;
+}
+
 bool json_remove(struct json *object, const char *key)
 {
     struct json **link;
@@ -392,14 +428,33 @@ struct json *json_copy(struct arena *mem, const struct json *value)
     return copy;
 }
 
+void json_replace(struct json *member, const struct json *value)
+{
+    struct json was;
+
+    if (!member || !value)
+        return;
+    was = *member;
+    *member = *value;
+    member->key = was.key;
+    member->next = was.next;
+}
+
 void json_merge(struct arena *mem, struct json *into, const struct json *from)
 {
+    CLEANUP(json_index_done) struct json_index index = {0};
+
+    if (!into || !json_first(from))
+        return;
+    json_index_init(&index, into, from->list.count);
     json_each(item, from) {
-        struct json *old = json_get(into, item->key);
+        struct json *old = json_index_get(&index, item->key);
 
         if (old && old->kind == JSON_OBJECT && item->kind == JSON_OBJECT)
             json_merge(mem, old, item);
+        else if (old)
+            json_replace(old, json_copy(mem, item));
         else
-            (void)json_set(mem, into, item->key, json_copy(mem, item));
+            (void)json_add(mem, into, item->key, json_copy(mem, item));
     }
 }

@@ -11,6 +11,7 @@
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
 #include "base/memory/mem.h"
+#include "data/base64.h"
 #include "data/json/json.h"
 #include "data/number.h"
 #include "data/time.h"
@@ -139,6 +140,14 @@ void jw_strn(struct json_writer *w, const char *key, const char *text, size_t le
 {
     begin_value(w, key);
     put_quoted(w->out, text, len);
+}
+
+void jw_base64(struct json_writer *w, const char *key, const void *bytes, size_t len)
+{
+    begin_value(w, key);
+    buf_putc(w->out, '"');
+    base64_encode(w->out, bytes, len);
+    buf_putc(w->out, '"');
 }
 
 void jw_str(struct json_writer *w, const char *key, const char *text)

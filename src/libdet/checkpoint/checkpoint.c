@@ -39,6 +39,7 @@ void checkpoint_free(det_checkpoint *checkpoint)
     vec_done(&checkpoint->puts);
     vec_done(&checkpoint->copies);
     shard_free(checkpoint->shard);
+    io_close(checkpoint->disk);
     arena_done(&checkpoint->mem);
     mem_free(checkpoint);
 }
@@ -76,17 +77,29 @@ det_status checkpoint_read_metadata(det_checkpoint *checkpoint, const char *meta
     return mem->has_failed ? err_default(err, DET_NOMEM) : DET_OK;
 }
 
-det_status checkpoint_make_draft(det_checkpoint *checkpoint, struct err *err)
+det_status checkpoint_open_draft(det_checkpoint *checkpoint, const char *uuid,
+                                 struct err *err)
 {
     const struct storage *storage = &checkpoint->storage;
+    det_status st =
+        storage->ops->draft(storage, uuid, &checkpoint->mem, &checkpoint->draft, err);
+
+    /* Without it each file is synced. */
+    if (!st && !checkpoint->disk)
+        (void)io_open(checkpoint->context->world.io, checkpoint->draft,
+                      IO_READ | IO_FOLDER, &checkpoint->disk, NULL);
+    return st;
+}
+
+det_status checkpoint_make_draft(det_checkpoint *checkpoint, struct err *err)
+{
     unsigned char random[16];
     det_status st = rng_secret(random, sizeof(random), err);
 
     if (st)
         return st;
     uuid_format(random, checkpoint->uuid);
-    return storage->ops->draft(storage, checkpoint->uuid, &checkpoint->mem,
-                               &checkpoint->draft, err);
+    return checkpoint_open_draft(checkpoint, checkpoint->uuid, err);
 }
 
 det_status checkpoint_new(det_context *context, const det_checkpoint_options *options,

@@ -51,7 +51,9 @@ struct det_checkpoint {
     struct manifest manifest;
     VEC(struct manifest_file) puts; /* files whose checksums are known */
     VEC(struct checkpoint_copy) copies;
-    struct shard *shard; /* NULL: only this process saves */
+    struct shard *shard;  /* NULL: only this process saves */
+    struct io_file *disk; /* the draft, open since before the first write, to sync many
+                             files at once; NULL: each file is synced */
 };
 
 /* Makes a checkpoint, without the meetings of a group.  `options` must be complete and
@@ -65,6 +67,9 @@ void checkpoint_discard(det_checkpoint *checkpoint);
 /* Parses the metadata, a JSON object, and adds the steps. */
 det_status checkpoint_read_metadata(det_checkpoint *checkpoint, const char *metadata,
                                     struct err *err);
+/* Makes the directory to write into. */
+det_status checkpoint_open_draft(det_checkpoint *checkpoint, const char *uuid,
+                                 struct err *err);
 /* Chooses a uuid and makes the draft. */
 det_status checkpoint_make_draft(det_checkpoint *checkpoint, struct err *err);
 /* Writes bytes that lie in pieces (`at` returns the piece at an offset); for put() and

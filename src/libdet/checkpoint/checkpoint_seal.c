@@ -124,9 +124,13 @@ static det_status sync_directories(det_checkpoint *checkpoint, const char *draft
                                    struct err *err)
 {
     struct io *io = checkpoint->context->world.io;
-    det_status st = DET_OK;
+    size_t count = checkpoint->manifest.directories.count;
+    det_status st = manifest_sync_all(checkpoint->disk, count, err);
 
-    for (size_t i = checkpoint->manifest.directories.count; i-- > 0 && !st;) {
+    if (st != DET_UNSUPPORTED)
+        return st;
+    st = DET_OK;
+    for (size_t i = count; i-- > 0 && !st;) {
         const char *path = arena_printf(&checkpoint->mem, "%s/%s", draft,
                                         checkpoint->manifest.directories.at[i]);
 
@@ -146,7 +150,7 @@ det_status checkpoint_list(det_checkpoint *checkpoint, struct err *err)
     if (st)
         return st;
     use_sums(checkpoint);
-    return manifest_work(io, checkpoint->draft, &checkpoint->manifest,
+    return manifest_work(io, checkpoint->disk, checkpoint->draft, &checkpoint->manifest,
                          MANIFEST_SYNC | MANIFEST_SUM, err);
 }
 
@@ -211,7 +215,7 @@ det_status checkpoint_add_metadata(det_checkpoint *checkpoint, const char *draft
     if (!st && !vec_push(&checkpoint->manifest.files, file))
         st = err_default(err, DET_NOMEM);
     if (!st)
-        st = manifest_work(io, draft, &checkpoint->manifest, MANIFEST_SUM, err);
+        st = manifest_work(io, NULL, draft, &checkpoint->manifest, MANIFEST_SUM, err);
     if (!st)
         manifest_order(&checkpoint->manifest);
     return st;

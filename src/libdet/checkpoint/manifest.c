@@ -250,7 +250,11 @@ static det_status read_tree(const struct json *tree, struct manifest *manifest,
     det_status st = DET_OK;
 
     if (json_i64(json_get(tree, "format"), 0) != 1)
-        return err_set(err, DET_UNSUPPORTED, "%s has an unknown format", MANIFEST_NAME);
+        return err_set(err, DET_UNSUPPORTED,
+                       "%s has format %" PRId64
+                       ", and this version of det reads format 1: use the version that "
+                       "wrote the checkpoint, or a newer one",
+                       MANIFEST_NAME, json_i64(json_get(tree, "format"), 0));
     json_each(item, json_get(tree, "directories")) {
         st = read_path(item, &path, err);
         if (!st && !vec_push(&manifest->directories, path))
@@ -365,7 +369,7 @@ static det_status sum_again(struct io *io, const char *root,
             return err_default(err, DET_NOMEM);
     }
     again->size_bytes = manifest->size_bytes;
-    return manifest_work(io, root, again, MANIFEST_SUM, err);
+    return manifest_work(io, NULL, root, again, MANIFEST_SUM, err);
 }
 
 det_status manifest_verify(struct io *io, const char *root,

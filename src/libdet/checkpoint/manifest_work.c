@@ -2,8 +2,10 @@
 /* manifest_work.c - syncs and checksums the files of a checkpoint.
  *
  * A sync waits for the disk and a checksum for the processor, so both are done at once:
- * two jobs per file, on a few threads.  For little work the caller does it alone; so it
- * does in a memory file system, because tests inject faults into one thread. */
+ * two jobs per file, on a few threads.  Each sync waits for the disk; for many files one
+ * sync of the file system replaces them all, and then checksums read what is cached.
+ * For little work the caller does it alone; so it does in a memory file system, because
+ * tests inject faults into one thread. */
 #include "libdet/checkpoint/manifest_work.h"
 
 #include <stdatomic.h>
@@ -17,7 +19,9 @@
 #include "base/thread/executor.h"
 #include "libdet/checkpoint/manifest.h"
 
-enum { CHUNK = 1 << 20, MUCH = 8 << 20, THREADS = 4 };
+/* MANY: so many syncs, one after the other, cost more than one sync of the whole file
+ * system, which also writes the files of others. */
+enum { CHUNK = 1 << 20, MUCH = 8 << 20, THREADS = 4, MANY = 256 };
 
 struct job_group {
     struct io *io;
@@ -191,9 +195,22 @@ static det_status work_alone(struct io *io, const char *root, struct manifest *m
     return st;
 }
 
-det_status manifest_work(struct io *io, const char *root, struct manifest *manifest,
-                         unsigned work, struct err *err)
+det_status manifest_sync_all(struct io_file *disk, size_t count, struct err *err)
 {
+    return disk && count >= MANY ? io_sync_all(disk, err) : DET_UNSUPPORTED;
+}
+
+det_status manifest_work(struct io *io, struct io_file *disk, const char *root,
+                         struct manifest *manifest, unsigned work, struct err *err)
+{
+    det_status st = work & MANIFEST_SYNC
+                        ? manifest_sync_all(disk, manifest->files.count, err)
+                        : DET_UNSUPPORTED;
+
+    if (st && st != DET_UNSUPPORTED)
+        return st;
+    if (!st)
+        work &= ~(unsigned)MANIFEST_SYNC;
     if (io_is_memory(io) || manifest->size_bytes < MUCH)
         return work_alone(io, root, manifest, work, err);
     return work_together(io, root, manifest, work, err);

@@ -2,6 +2,7 @@
 /* selection.c - see selection.h. */
 #include "libdet/checkpoint/selection.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/io.h"
@@ -21,12 +22,22 @@ static bool is_below(const char *path, const char *directory)
     return !strncmp(path, directory, len) && path[len] == '/';
 }
 
+/* The place of a path among those below a directory: 0 if it is one of them. */
+static int compare_to_inside(const void *directory, const void *file)
+{
+    const char *path = ((const struct manifest_file *)file)->path;
+    size_t len = strlen(directory);
+    int order = strncmp(directory, path, len);
+
+    return order ? order : '/' - (unsigned char)path[len];
+}
+
+/* The files are sorted by path. */
 static bool holds_file(const struct manifest *manifest, const char *directory)
 {
-    for (size_t i = 0; i < manifest->files.count; i++)
-        if (is_below(manifest->files.at[i].path, directory))
-            return true;
-    return false;
+    return manifest->files.count &&
+           bsearch(directory, manifest->files.at, manifest->files.count,
+                   sizeof(*manifest->files.at), compare_to_inside);
 }
 
 det_status selection_ask(const struct selection *selection, const char *path,

@@ -225,7 +225,6 @@ static det_status see_whole(det_checkpoint *checkpoint, struct json *body,
 /* With its own uuid, so a left-over part is recognised. */
 static det_status make_part(det_checkpoint *checkpoint, struct err *err)
 {
-    const struct storage *storage = &checkpoint->storage;
     unsigned char random[16];
     char uuid[UUID_TEXT];
     det_status st = rng_secret(random, sizeof(random), err);
@@ -233,8 +232,7 @@ static det_status make_part(det_checkpoint *checkpoint, struct err *err)
     if (st)
         return st;
     uuid_format(random, uuid);
-    return storage->ops->draft(storage, uuid, &checkpoint->mem, &checkpoint->draft,
-                               err);
+    return checkpoint_open_draft(checkpoint, uuid, err);
 }
 
 /* Every rank goes through all meetings, even after a failure, until all know of it. */

@@ -60,17 +60,15 @@ static det_status make_durable(struct io *io, const char *path, struct err *err)
     slash = parent ? strrchr(parent, '/') : NULL;
     if (!parent)
         return err_default(err, DET_NOMEM);
+    st = DET_OK;
     if (slash && slash != parent) {
         *slash = '\0';
         st = make_durable(io, parent, err);
-    } else {
-        slash = NULL;
-        st = DET_OK;
     }
     if (!st)
         st = io_mkdir(io, path, false, err);
     if (!st)
-        st = io_sync_dir(io, slash ? parent : *path == '/' ? "/" : ".", err);
+        st = io_sync_parent(io, path, err);
     return st;
 }
 

@@ -17,6 +17,7 @@
 #include "libdet/client/auth.h"
 #include "libdet/client/client_impl.h"
 #include "libdet/client/runfile.h"
+#include "net/client_tick.h"
 #include "net/net_system.h"
 
 enum {
@@ -408,6 +409,7 @@ static det_status send_once(det_client *client, struct net_call *call,
     det_status st;
 
     call->headers = headers;
+    net_client_tick(client->net_client, client->on_tick, client->tick_arg);
     st = net_call(client->net_client, call, reply, &err);
     if (st)
         trust_hint(client->net_client, client->address, client->trust_by, &err);
@@ -466,6 +468,12 @@ static det_status exchange_as(det_client *client, struct net_call *call,
     return client_exchange(client, call, reply);
 }
 
+void client_watch(det_client *client, client_tick_fn *on_tick, void *arg)
+{
+    client->on_tick = on_tick;
+    client->tick_arg = arg;
+}
+
 det_status det_call(det_client *client, const char *method, const char *path,
                     const char *body, det_reply **ret_reply)
 {
@@ -517,6 +525,17 @@ void det_reply_free(det_reply *reply)
         return;
     buf_done(&reply->body);
     mem_free(reply);
+}
+
+det_status client_read_bytes(det_client *client, const char *path,
+                             client_data_fn *on_data, void *arg)
+{
+    CLEANUP(buf_done) struct buf body = BUF_LIMITED(ERROR_TREE);
+    struct net_call call = {
+        .path = path, .timeout_ms = client->timeout_ms, .on_data = on_data, .arg = arg};
+    struct net_reply reply = {.body = &body};
+
+    return exchange_as(client, &call, &reply);
 }
 
 /* ---- streams --------------------------------------------------------------------- */

@@ -37,6 +37,8 @@ struct det_client {
     const char *header; /* "Authorization: Bearer ..."; NULL: not decided yet */
     bool is_from_file;  /* the token comes from the session file and may have expired */
     long timeout_ms;
+    client_tick_fn *on_tick; /* NULL: nobody watches */
+    void *tick_arg;
     struct err err;
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/folder_lock.h"
 #include "base/io/io.h"
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
@@ -43,9 +44,31 @@ static char *path_of(struct arena *mem, const char *data_dir, const char *name)
 
 /* ---- the file -------------------------------------------------------------------- */
 
+/* On a full disk: the file of the last master has room already.  Spaces behind the JSON
+ * replace its rest. */
+static det_status reuse_last(struct io *io, const char *data_dir, const char *path,
+                             struct buf *text, struct err *err)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(FILE_LIMIT);
+    CLEANUP(io_closep) struct io_file *file = NULL;
+    const char *last = path_of(&mem, data_dir, RUNFILE_LAST);
+    uint64_t size = 0;
+
+    /* The error stays that of the full disk. */
+    if (!last || io_open(io, last, IO_WRITE, &file, NULL) || io_size(file, &size, NULL))
+        return DET_FULL;
+    while (text->len < MIN(size, (uint64_t)FILE_LIMIT))
+        buf_putc(text, ' ');
+    if (text->status || io_write_at(file, 0, text->data, text->len, NULL) ||
+        io_sync(file, NULL))
+        return DET_FULL;
+    return io_rename(io, last, path, err);
+}
+
 det_status runfile_write(struct io *io, const char *data_dir, const struct runfile *run,
                          struct err *err)
 {
+    det_status st;
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(FILE_LIMIT);
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json_writer w = JSON_WRITER(&text);
@@ -66,18 +89,20 @@ det_status runfile_write(struct io *io, const char *data_dir, const struct runfi
     buf_putc(&text, '\n');
     if (!path || text.status)
         return err_default(err, DET_NOMEM);
-    return io_replace(io, path, text.data, text.len, true, err);
+    st = io_replace(io, path, text.data, text.len, true, err);
+    return st == DET_FULL ? reuse_last(io, data_dir, path, &text, err) : st;
 }
 
 det_status runfile_remove(struct io *io, const char *data_dir, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(FILE_LIMIT);
     const char *path = path_of(&mem, data_dir, RUNFILE_NAME);
+    const char *last = path_of(&mem, data_dir, RUNFILE_LAST);
     det_status st;
 
-    if (!path)
+    if (!path || !last)
         return err_default(err, DET_NOMEM);
-    st = io_remove(io, path, err);
+    st = io_rename(io, path, last, err);
     return st == DET_NOT_FOUND ? DET_OK : st;
 }
 
@@ -105,11 +130,12 @@ static det_status parse_runfile(const struct json *tree, const char *path,
     return DET_OK;
 }
 
-det_status runfile_read(struct io *io, const char *data_dir, struct arena *mem,
-                        struct runfile *ret_run, struct err *err)
+static det_status read_named(struct io *io, const char *data_dir, const char *name,
+                             struct arena *mem, struct runfile *ret_run,
+                             struct err *err)
 {
     CLEANUP(buf_done) struct buf text = BUF_LIMITED(FILE_LIMIT);
-    const char *path = path_of(mem, data_dir, RUNFILE_NAME);
+    const char *path = path_of(mem, data_dir, name);
     struct json *tree;
     det_status st;
 
@@ -122,6 +148,20 @@ det_status runfile_read(struct io *io, const char *data_dir, struct arena *mem,
     if (st == DET_INVALID)
         return err_set(err, DET_CORRUPT, "'%s' is not a run file of a master", path);
     return st ? st : parse_runfile(tree, path, mem, ret_run, err);
+}
+
+det_status runfile_read(struct io *io, const char *data_dir, struct arena *mem,
+                        struct runfile *ret_run, struct err *err)
+{
+    return read_named(io, data_dir, RUNFILE_NAME, mem, ret_run, err);
+}
+
+uint16_t runfile_last_port(struct io *io, const char *data_dir)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(FILE_LIMIT);
+    struct runfile run;
+
+    return read_named(io, data_dir, RUNFILE_LAST, &mem, &run, NULL) ? 0 : run.port;
 }
 
 /* ---- verification ---------------------------------------------------------------- */
@@ -139,19 +179,14 @@ static det_status check_owner(struct io *io, const char *path, struct err *err)
 }
 
 /* DET_OK if a process holds the master's lock. */
-static det_status check_lock(struct io *io, const char *path, struct err *err)
+static det_status check_lock(struct io *io, const char *data_dir, struct err *err)
 {
-    CLEANUP(io_closep) struct io_file *file = NULL;
-    det_status st = io_open(io, path, IO_READ, &file, err);
+    bool is_held;
+    det_status st = folder_lock_look(io, data_dir, RUNFILE_LOCK, &is_held, err);
 
-    if (st)
-        return st;
-    st = io_lock(file, err);
-    if (st == DET_BUSY)
-        return DET_OK;
-    return st ? st
-              : err_set(err, DET_NOT_FOUND, "no master runs here: '%s' is not locked",
-                        path);
+    return st || is_held ? st
+                         : err_set(err, DET_NOT_FOUND,
+                                   "no master runs here: '%s' is not locked", data_dir);
 }
 
 bool runfile_is_alive(int64_t pid)
@@ -192,11 +227,10 @@ det_status runfile_find(struct io *io, struct net *net, const char *data_dir,
                         struct arena *mem, struct runfile *ret_run, struct err *err)
 {
     const char *path = path_of(mem, data_dir, RUNFILE_NAME);
-    const char *lock = path_of(mem, data_dir, RUNFILE_LOCK);
     struct runfile run;
     det_status st;
 
-    if (!path || !lock)
+    if (!path)
         return err_default(err, DET_NOMEM);
     st = check_owner(io, path, err);
     if (!st)
@@ -208,7 +242,7 @@ det_status runfile_find(struct io *io, struct net *net, const char *data_dir,
                      "no master runs here: process %" PRId64 " of '%s' is gone",
                      run.pid, path);
     if (!st)
-        st = check_lock(io, lock, err);
+        st = check_lock(io, data_dir, err);
     if (!st)
         st = check_answer(net, &run, mem, err);
     if (!st)

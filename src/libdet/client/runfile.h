@@ -23,6 +23,7 @@ struct net;
 
 #define RUNFILE_NAME "master.json"
 #define RUNFILE_LOCK "master.lock"
+#define RUNFILE_LAST "master.last" /* of a master that has ended */
 
 struct runfile {
     const char *url; /* "http://127.0.0.1:8080" */
@@ -47,6 +48,8 @@ det_status runfile_remove(struct io *io, const char *data_dir, struct err *err);
 /* Reads the file without verifying it.  DET_NOT_FOUND; DET_CORRUPT. */
 det_status runfile_read(struct io *io, const char *data_dir, struct arena *mem,
                         struct runfile *ret_run, struct err *err);
+/* The port of the last master that has ended here; 0: unknown. */
+uint16_t runfile_last_port(struct io *io, const char *data_dir);
 /* Reads and verifies the file.  DET_NOT_FOUND: no master runs there (the message says
  * why).  DET_FORBIDDEN: the file belongs to another user, or another program uses the
  * port. */

@@ -50,10 +50,10 @@ static det_status check_header(struct record_file *file, const unsigned char *he
         return err_set(err, DET_CORRUPT, "the header of '%s' is damaged", file->path);
     if (record_file_get(header + 8, 4) != RECORD_FILE_VERSION ||
         record_file_get(header + 12, 4) != RECORD_FILE_BLOCK)
-        return err_set(
-            err, DET_UNSUPPORTED,
-            "'%s' was written by a newer version, which this one cannot read",
-            file->path);
+        return err_set(err, DET_UNSUPPORTED,
+                       "'%s' was written by a newer det (its format is %" PRIu64
+                       ", this one reads %d): use a newer det",
+                       file->path, record_file_get(header + 8, 4), RECORD_FILE_VERSION);
     count = record_file_get(header + 16, 8);
     file->directory = record_file_get(header + 24, 8);
     whole = record_file_get(header + 32, 8);

@@ -14,6 +14,7 @@
 #include "libdet/context.h"
 #include "libdet/json_report.h"
 #include "libdet/profile/profiler.h"
+#include "libdet/report/name_count.h"
 #include "libdet/report/tensorboard_reports.h"
 #include "libdet/ring/ring.h"
 
@@ -53,6 +54,9 @@ static det_status put_metrics(det_context *context, const char *group, int64_t s
     metrics.group = group;
     metrics.group_len = strlen(group);
     metrics.steps = steps;
+    st = name_count_check(context, &metrics, err);
+    if (st)
+        return st;
     det_timing_begin(context, &timing);
     st = ring_put_metrics(context->ring, (uint32_t)context->info.run_id, now_us,
                           &metrics, err);

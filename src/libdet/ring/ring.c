@@ -57,7 +57,7 @@ det_status ring_open(const struct ring_config *config, struct ring **ret_ring,
     if (!status)
         status = fork_mark_init(&ring->mark, err);
     if (!status)
-        status = ring_head_open(ring->io, ring->dir, &ring->head, err);
+        status = ring_head_open(ring->io, ring->dir, config->makes, &ring->head, err);
     if (status) {
         ring_close(ring);
         return status;
@@ -209,6 +209,8 @@ static det_status next_segment(struct ring *ring, struct ring_state *state, size
         status = reuse_segment(ring, state, &next, err);
     if (status == DET_FULL)
         return say_full(ring, err);
+    if (status == DET_NOT_FOUND)
+        return ring_head_is_gone(ring->dir, err);
     if (status)
         return status;
     if (map.data) {
@@ -231,7 +233,7 @@ static det_status find_room(struct ring *ring, size_t size,
     bool has_old;
 
     if (!ring_head_load(head, ret_state))
-        status = ring_head_find_state(ring->io, ring->dir, head, ret_state, err);
+        status = ring_head_find_state(ring->io, ring->dir, &ring->head, ret_state, err);
     if (!status)
         status = check_limit(ring, ret_state, size, err);
     if (status)

@@ -29,15 +29,25 @@
 struct io;
 struct ring;
 
+/* What is made if it is missing.  The ring of a task is made before the task begins: one that
+ * is gone was removed, and nobody would read a new one in its place. */
+enum ring_makes {
+    RING_MAKES_ALL,
+    RING_MAKES_HEAD,    /* but not its folder: for the reader */
+    RING_MAKES_NOTHING, /* for writers in a task */
+};
+
 struct ring_config {
     struct io *io;          /* borrowed */
-    const char *dir;        /* copied; made if it is missing */
+    const char *dir;        /* copied */
     uint64_t limit_bytes;   /* of records that wait to be sent; 0: 256 MiB */
     uint64_t segment_bytes; /* 0: 1 MiB */
     bool only_looks;        /* for a reader that changes nothing and repairs nothing:
                                only ring_read() and ring_reader_close() may follow */
+    enum ring_makes makes;
 };
 
+/* DET_NOT_FOUND: it is missing, and must not be made. */
 det_status ring_open(const struct ring_config *config, struct ring **ret_ring,
                      struct err *err);
 void ring_close(struct ring *ring); /* NULL does nothing */
@@ -45,7 +55,7 @@ void ring_close(struct ring *ring); /* NULL does nothing */
 /* Numbers a record and keeps it; ignores report->number.  Any thread, any process.
  * DET_BUSY: the ring or the disk is full, or a process that was stopped in the middle
  * of a put holds the lock (after waiting one second); `err` says which.  DET_TOO_LARGE:
- * the record can never fit. */
+ * the record can never fit.  DET_NOT_FOUND: the ring's folder was removed. */
 det_status ring_put(struct ring *ring, const struct report *report, struct err *err);
 /* The same for metrics, which are encoded in place. */
 det_status ring_put_metrics(struct ring *ring, uint32_t run, int64_t time_us,

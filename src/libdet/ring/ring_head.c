@@ -2,13 +2,14 @@
 /* ring_head.c - opens, repairs, reads and writes the head of a ring. */
 #include "libdet/ring/ring_head.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/crc32c.h"
 #include "base/io/map_guard.h"
 #include "libdet/ring/ring_segment.h"
 
-enum { LOAD_TRIES = 100000, OPEN_TRIES = 2000 };
+enum { LOAD_TRIES = 100000, OPEN_TRIES = 2000, RING_FORMAT = 1 };
 #define HEAD_MAGIC UINT64_C(0x31676e6972746564) /* "detring1" */
 
 _Static_assert(sizeof(struct ring_head_slot) == 64 &&
@@ -172,15 +173,19 @@ static det_status add_segment(struct ring_segment *segment, struct ring_state *s
 }
 
 det_status ring_head_find_state(struct io *io, const char *dir,
-                                const struct ring_head *head,
+                                const struct ring_head_file *head,
                                 struct ring_state *ret_state, struct err *err)
 {
     struct ring_state state = {0};
     uint64_t index = 0;
+    uint64_t barren = 0;
 
     for (;;) {
         struct ring_segment segment = {0};
-        det_status status = ring_segment_after(io, dir, index, &index, err);
+        uint64_t before = state.number;
+        uint64_t size;
+        det_status status =
+            ring_segment_after(io, dir, index, head->is_own, &index, err);
 
         if (status)
             return status;
@@ -189,13 +194,17 @@ det_status ring_head_find_state(struct io *io, const char *dir,
         status = ring_segment_open(io, dir, index, &segment, err);
         if (!status)
             status = add_segment(&segment, &state, err);
+        size = segment.size;
         ring_segment_close(&segment);
         /* The reader may have removed it meanwhile. */
         if (status && status != DET_NOT_FOUND)
             return status;
+        barren = state.number == before ? barren + size : 0;
+        if (barren > SEGMENTS_BARREN)
+            return ring_segments_barren(dir, err);
     }
     /* All segments may be gone, but no number may be given twice. */
-    state.number = MAX(state.number, ring_word_value(&head->stored));
+    state.number = MAX(state.number, ring_word_value(&head->head->stored));
     *ret_state = state;
     return DET_OK;
 }
@@ -217,6 +226,22 @@ static void unmap_head(struct ring_head_file *head)
     head->head = NULL;
 }
 
+/* The library in a task and the supervisor may be of different versions.  Damage is not
+ * taken for a newer format: the word is sealed. */
+static det_status check_format(const struct ring_head *head, struct err *err)
+{
+    uint64_t format;
+
+    if (!ring_word_unseal(head->format, &format) || format <= RING_FORMAT)
+        return DET_OK;
+    return err_set(
+        err, DET_UNSUPPORTED,
+        "the ring of this task has format %" PRIu64
+        ", and this version of det reads %d: use the same version of libdet, "
+        "the Python package and the agent",
+        format, RING_FORMAT);
+}
+
 /* Any process of the task may truncate the file at any time (map_guard.h). */
 static det_status guard_head(struct ring_head_file *head, det_status status,
                              struct err *err)
@@ -224,6 +249,8 @@ static det_status guard_head(struct ring_head_file *head, det_status status,
     if (!status && head->map.data)
         status = map_guard_add(&head->map, err);
     head->head = (struct ring_head *)(void *)head->map.data;
+    if (!status && head->head)
+        status = check_format(head->head, err);
     if (status)
         unmap_head(head);
     return status;
@@ -235,9 +262,10 @@ static det_status map_head(struct ring_head_file *head, struct err *err)
 }
 
 /* The caller holds the file exclusively. */
-static det_status mend(struct io *io, const char *dir, struct ring_head *head,
-                       struct err *err)
+static det_status mend(struct io *io, const char *dir,
+                       const struct ring_head_file *file, struct err *err)
 {
+    struct ring_head *head = file->head;
     struct ring_state state;
     uint64_t unused;
 
@@ -248,7 +276,7 @@ static det_status mend(struct io *io, const char *dir, struct ring_head *head,
     if (!ring_word_unseal(atomic_load(&head->freed), &unused))
         atomic_store(&head->freed, ring_word_seal(0));
     if (!ring_head_load(head, &state)) {
-        det_status status = ring_head_find_state(io, dir, head, &state, err);
+        det_status status = ring_head_find_state(io, dir, file, &state, err);
 
         if (status)
             return status;
@@ -271,7 +299,7 @@ static det_status enter_alone(struct io *io, const char *dir,
     if (!status)
         status = map_head(head, err);
     if (!status)
-        status = mend(io, dir, head->head, err);
+        status = mend(io, dir, head, err);
     if (!status)
         status = io_lock_shared(head->file, err);
     if (status)
@@ -291,27 +319,46 @@ static det_status enter(struct io *io, const char *dir, struct ring_head_file *h
     return status ? status : map_head(head, err);
 }
 
-static det_status open_file(struct io *io, const char *dir, struct ring_head_file *head,
-                            struct err *err)
+det_status ring_head_is_gone(const char *dir, struct err *err)
+{
+    return err_set(
+        err, DET_NOT_FOUND,
+        "the ring of reports in '%s' is gone: the task's directory was removed "
+        "while the task runs, and nothing can be reported any more",
+        dir);
+}
+
+static det_status open_file(struct io *io, const char *dir, enum ring_makes makes,
+                            struct ring_head_file *head, struct err *err)
 {
     CLEANUP(buf_done) struct buf path = BUF_INIT;
-    det_status status = io_mkdir(io, dir, true, err);
+    unsigned made = makes == RING_MAKES_NOTHING ? 0 : IO_CREATE | IO_PRIVATE;
+    struct io_stat found;
+    det_status status = makes == RING_MAKES_ALL ? io_mkdir(io, dir, true, err) : DET_OK;
 
     if (status)
         return status;
     buf_printf(&path, "%s/head", dir);
     if (path.status)
         return err_default(err, path.status);
-    return io_open(io, path.data, IO_WRITE | IO_CREATE | IO_PRIVATE | IO_PLAIN,
-                   &head->file, err);
+    status = io_open(io, path.data, IO_WRITE | IO_PLAIN | made, &head->file, err);
+    if (status != DET_NOT_FOUND)
+        return status;
+    return io_stat(io, dir, &found, NULL)
+               ? ring_head_is_gone(dir, err)
+               : err_set(err, DET_NOT_FOUND,
+                         "the ring of reports in '%s' has no "
+                         "head: it was removed, or its disk was "
+                         "full when the task began",
+                         dir);
 }
 
-det_status ring_head_open(struct io *io, const char *dir,
+det_status ring_head_open(struct io *io, const char *dir, enum ring_makes makes,
                           struct ring_head_file *ret_head, struct err *err)
 {
-    struct ring_head_file head = {0};
+    struct ring_head_file head = {.is_own = makes == RING_MAKES_ALL};
     _Atomic uint32_t nobody = 0;
-    det_status status = open_file(io, dir, &head, err);
+    det_status status = open_file(io, dir, makes, &head, err);
 
     if (status)
         return status;
@@ -333,7 +380,7 @@ det_status ring_head_look(struct io *io, const char *dir,
                           struct ring_head_file *ret_head, struct err *err)
 {
     CLEANUP(buf_done) struct buf path = BUF_INIT;
-    struct ring_head_file head = {0};
+    struct ring_head_file head = {.is_own = true};
     uint64_t size = 0;
     det_status status;
 

@@ -62,7 +62,8 @@ struct ring_head_refusal {
 /* Grouped into cache lines of 64 bytes by who writes them. */
 struct ring_head {
     uint64_t magic;
-    uint64_t rest_of_magic[7];
+    uint64_t format; /* sealed; 0: format 1, whose makers did not write it */
+    uint64_t rest_of_magic[6];
     struct shared_lock lock;
     _Atomic uint64_t commits;  /* sealed; the last bit selects the slot */
     _Atomic uint64_t prepared; /* the segment that a writer has made, or makes, ahead */
@@ -84,11 +85,15 @@ struct ring_head_file {
     struct io_file *file;
     struct io_map map;
     struct ring_head *head; /* in the map */
+    bool is_own; /* of the caller's own run: it may have any number of files */
 };
 
-/* Opens the head.  Makes or repairs the directory, the file and its content. */
-det_status ring_head_open(struct io *io, const char *dir,
+/* Opens the head and repairs its content; makes what is missing, as far as `makes` says.
+ * One that the caller may make with its folder is its own. */
+det_status ring_head_open(struct io *io, const char *dir, enum ring_makes makes,
                           struct ring_head_file *ret_head, struct err *err);
+/* The status and the sentence for a ring that is gone. */
+det_status ring_head_is_gone(const char *dir, struct err *err);
 /* Opens the head for reading only: locks, makes and repairs nothing.  A missing or
  * short file is not a failure: ring_head_is_whole() tells. */
 det_status ring_head_look(struct io *io, const char *dir,
@@ -103,7 +108,7 @@ bool ring_head_load(struct ring_head *head, struct ring_state *ret_state);
 void ring_head_commit(struct ring_head *head, const struct ring_state *state);
 /* Rebuilds the state from the segments. */
 det_status ring_head_find_state(struct io *io, const char *dir,
-                                const struct ring_head *head,
+                                const struct ring_head_file *head,
                                 struct ring_state *ret_state, struct err *err);
 
 /* Overwrites a slot. */

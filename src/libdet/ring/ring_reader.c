@@ -66,7 +66,8 @@ det_status ring_reader_open(const struct ring_config *config,
     else if (reader->only_looks)
         status = ring_head_look(reader->io, reader->dir, &reader->head, err);
     else
-        status = ring_head_open(reader->io, reader->dir, &reader->head, err);
+        status =
+            ring_head_open(reader->io, reader->dir, config->makes, &reader->head, err);
     if (status) {
         ring_reader_close(reader);
         return status;
@@ -215,8 +216,8 @@ static det_status next_segment(struct reading *reading, bool is_missing,
     if (*ret_is_done)
         return DET_OK;
     if (is_missing || !reading->has_state) {
-        det_status status =
-            ring_segment_after(reader->io, reader->dir, index - 1, &index, err);
+        det_status status = ring_segment_after(reader->io, reader->dir, index - 1,
+                                               reader->head.is_own, &index, err);
 
         if (status)
             return status;
@@ -237,8 +238,10 @@ static det_status read_segments(struct reading *reading, struct err *err)
 {
     bool is_full = false;
     bool is_done = false;
+    uint64_t barren = 0;
 
     while (!is_done) {
+        uint64_t before = reading->position.next;
         bool is_missing = !reading->position.index;
         det_status status = is_missing ? DET_OK : use_segment(reading, err);
 
@@ -253,6 +256,12 @@ static det_status read_segments(struct reading *reading, struct err *err)
             reading->has_more = is_full;
             return status;
         }
+        if (!is_missing)
+            barren = reading->position.next == before
+                         ? barren + reading->reader->segment.size
+                         : 0;
+        if (barren > SEGMENTS_BARREN)
+            return ring_segments_barren(reading->reader->dir, err);
         status = next_segment(reading, is_missing, &is_done, err);
         if (status)
             return status;

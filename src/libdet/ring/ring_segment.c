@@ -15,7 +15,8 @@
 #include "base/memory/mem.h"
 #include "wire/report.h"
 
-enum { ALIGNMENT = 8, WINDOW_BYTES = 64 * 1024 };
+/* FILES_MOST: far more than the ring of a task ever has; a reader may have to list them for each segment. */
+enum { ALIGNMENT = 8, WINDOW_BYTES = 64 * 1024, FILES_MOST = 4096 };
 #define SEGMENT_MAGIC UINT64_C(0x31676573746564) /* "detseg1" */
 #define NAME_FRONT    "segment-"
 
@@ -55,9 +56,10 @@ static uint64_t index_of(const char *name)
 }
 
 det_status ring_segment_after(struct io *io, const char *dir, uint64_t index,
-                              uint64_t *ret_index, struct err *err)
+                              bool is_own, uint64_t *ret_index, struct err *err)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
+    CLEANUP(arena_done)
+    struct arena mem = ARENA_INIT(is_own ? SIZE_MAX : (size_t)64 << 20);
     const char **names;
     uint64_t best = 0;
     det_status status = io_list(io, dir, &mem, &names, err);
@@ -67,11 +69,21 @@ det_status ring_segment_after(struct io *io, const char *dir, uint64_t index,
     for (size_t i = 0; !status && names[i]; i++) {
         uint64_t found = index_of(names[i]);
 
+        if (i >= FILES_MOST && !is_own)
+            return err_set(err, DET_CORRUPT, "'%s' has more than %d files", dir,
+                           FILES_MOST);
         if (found > index && (!best || found < best))
             best = found;
     }
     *ret_index = best;
     return DET_OK;
+}
+
+det_status ring_segments_barren(const char *dir, struct err *err)
+{
+    return err_set(err, DET_CORRUPT,
+                   "'%s' has segments of %" PRIu64 " bytes in a row without a report",
+                   dir, SEGMENTS_BARREN);
 }
 
 det_status ring_segment_look(struct ring_segment *segment, struct err *err)
@@ -190,6 +202,24 @@ static det_status try_at(struct ring_segment *segment,
     return status;
 }
 
+/* How far it is to the next place that may hold a record.  Zeroes hold none, since no record has
+ * the number 0: most of a file that was made ahead, or is made of nothing, is skipped here. */
+static uint64_t step_from(const struct ring_segment *segment, uint64_t at)
+{
+    const struct buf *window = &segment->window;
+    size_t from = (size_t)(at - segment->window_at);
+    size_t end = from;
+    uint64_t word = 0;
+
+    while (end + sizeof(word) <= window->len && !word) {
+        memcpy(&word, window->data + end, sizeof(word));
+        end += word ? 0 : sizeof(word);
+    }
+    return end - from > REPORT_HEADER + ALIGNMENT
+               ? (end - from - REPORT_HEADER) / ALIGNMENT * ALIGNMENT
+               : ALIGNMENT;
+}
+
 det_status ring_segment_next(struct ring_segment *segment,
                              struct ring_segment_range *range,
                              struct ring_segment_record *ret_record, struct err *err)
@@ -201,7 +231,7 @@ det_status ring_segment_next(struct ring_segment *segment,
 
         if (status)
             return status;
-        range->at += record.size ? record.size : ALIGNMENT;
+        range->at += record.size ? record.size : step_from(segment, range->at);
         if (record.size && record.number >= range->least) {
             *ret_record = record;
             return DET_OK;

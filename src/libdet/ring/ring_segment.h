@@ -14,7 +14,10 @@ struct io_file;
 
 enum { SEGMENT_HEADER = 64 };
 /* The rest of a larger file is not read: it may have holes, and thus any size. */
-#define SEGMENT_MOST     (UINT64_C(64) << 20)
+#define SEGMENT_MOST (UINT64_C(64) << 20)
+/* Writers leave an empty segment or two: one made ahead, one that was renamed.  Whoever makes larger
+ * ones in a row wants the reader to search for ever. */
+#define SEGMENTS_BARREN  (2 * SEGMENT_MOST)
 #define RING_NUMBER_MOST ((UINT64_C(1) << 48) - 1)
 
 struct ring_segment_head {
@@ -59,6 +62,9 @@ struct ring_segment_record {
 det_status ring_segment_open(struct io *io, const char *dir, uint64_t index,
                              struct ring_segment *ret_segment, struct err *err);
 void ring_segment_close(struct ring_segment *segment);
+/* DET_CORRUPT, because there were more than SEGMENTS_BARREN bytes. */
+det_status ring_segments_barren(const char *dir, struct err *err);
+
 /* Reads size and head of an open segment again.  Fails in the same way. */
 det_status ring_segment_look(struct ring_segment *segment, struct err *err);
 /* Forgets the bytes read so far: writers may have changed them. */
@@ -68,8 +74,9 @@ void ring_segment_forget(struct ring_segment *segment);
 det_status ring_segment_next(struct ring_segment *segment,
                              struct ring_segment_range *range,
                              struct ring_segment_record *ret_record, struct err *err);
-/* Finds the first segment after `index`; 0: none. */
+/* Finds the first segment after `index`; 0: none.  DET_CORRUPT: the folder has more files
+ * than a ring of a task ever has, and is not one of our own (`is_own`). */
 det_status ring_segment_after(struct io *io, const char *dir, uint64_t index,
-                              uint64_t *ret_index, struct err *err);
+                              bool is_own, uint64_t *ret_index, struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/fsm.h"
 #include "model/field.h"
+#include "store/experiment/experiment.h"
 #include "store/page.h"
 
 det_status listing_cut_page(struct page *page, int64_t total, struct err *err)
@@ -26,33 +27,52 @@ bool listing_is_descending(const char *order_by)
     return order_by && !strcmp(order_by, "ORDER_BY_DESC");
 }
 
-static int state_index(const char *name, const char *const *known)
+/* 0: there is no such state. */
+static uint32_t bit_of_state(const char *name, const char *const *known)
 {
-    static const char *const running[] = {"QUEUED", "PULLING", "STARTING", "RUNNING"};
-
-    if (!strncmp(name, "STATE_", 6))
-        name += 6;
-    for (int i = 0; known[i]; i++)
+    for (uint32_t i = 0; known[i]; i++)
         if (!strcmp(known[i], name))
-            return i;
-    for (size_t i = 0; i < ARRAY_LEN(running); i++)
-        if (!strcmp(running[i], name))
-            return 0; /* ACTIVE is the first state of every machine that has these */
-    return -1;
+            return TO(i);
+    return 0;
+}
+
+static uint32_t bit_of_live_state(const char *name)
+{
+    for (uint32_t live = LIVE_QUEUED; live_state_names[live]; live++)
+        if (!strcmp(live_state_names[live], name))
+            return LIVE_BIT(live);
+    return 0;
+}
+
+static det_status read_states(const struct field_strs *names, const char *const *known,
+                              uint32_t (*other)(const char *name), uint32_t *ret_set,
+                              struct err *err)
+{
+    uint32_t set = 0;
+
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->at[i];
+        const char *state = strncmp(name, "STATE_", 6) ? name : name + 6;
+        uint32_t bit = bit_of_state(state, known);
+
+        if (!bit && other)
+            bit = other(state);
+        if (!bit)
+            return err_set(err, DET_INVALID, "there is no state '%s'", name);
+        set |= bit;
+    }
+    *ret_set = set;
+    return DET_OK;
 }
 
 det_status listing_states(const struct field_strs *names, const char *const *known,
                           uint32_t *ret_set, struct err *err)
 {
-    uint32_t set = 0;
+    return read_states(names, known, NULL, ret_set, err);
+}
 
-    for (size_t i = 0; i < names->count; i++) {
-        int at = state_index(names->at[i], known);
-
-        if (at < 0)
-            return err_set(err, DET_INVALID, "there is no state '%s'", names->at[i]);
-        set |= TO((uint32_t)at);
-    }
-    *ret_set = set;
-    return DET_OK;
+det_status listing_live_states(const struct field_strs *names, const char *const *known,
+                               uint32_t *ret_set, struct err *err)
+{
+    return read_states(names, known, bit_of_live_state, ret_set, err);
 }

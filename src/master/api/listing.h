@@ -16,9 +16,12 @@ struct page;
 det_status listing_cut_page(struct page *page, int64_t total, struct err *err);
 bool listing_is_descending(const char *order_by);
 
-/* The bit set of named states ("STATE_ACTIVE" or "ACTIVE").  The names of running states
- * (QUEUED, RUNNING, ...) count as ACTIVE. */
+/* The bit set of named states ("STATE_ACTIVE" or "ACTIVE"). */
 det_status listing_states(const struct field_strs *names, const char *const *known,
                           uint32_t *ret_set, struct err *err);
+/* The same for experiments and trials, with LIVE_BIT() for what active ones do (QUEUED,
+ * RUNNING, ...). */
+det_status listing_live_states(const struct field_strs *names, const char *const *known,
+                               uint32_t *ret_set, struct err *err);
 
 #endif

@@ -4,11 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/memory/buf.h"
 #include "config/config_load.h"
 #include "config/config_report.h"
 #include "master/api/api.h"
 #include "master/request/access.h"
 #include "store/space/project.h"
+
+enum { PROJECTS_NAMED = 8 }; /* in an error message */
 
 /* ---- experiments ----------------------------------------------------------------- */
 
@@ -24,6 +27,39 @@ static det_status read_names(struct request *req, const char *config,
     *ret_workspace = json_str(json_get(tree, "workspace"), "");
     *ret_project = json_str(json_get(tree, "project"), "");
     return st == DET_NOMEM ? err_default(req->err, st) : DET_OK;
+}
+
+/* A name that was never made is told with what to do.  In mode rbac it may be hidden, and
+ * the sentence says that already. */
+static det_status advise_workspace(struct request *req, det_status st, const char *name)
+{
+    if (st == DET_NOT_FOUND && !req->master->is_rbac)
+        return err_set(req->err, st,
+                       "workspace '%s' not found: make it with 'det workspace create "
+                       "%s', or name one that 'det workspace list' shows",
+                       name, name);
+    return st;
+}
+
+static det_status advise_project(struct request *req, det_status st,
+                                 const struct workspace *in, const char *name)
+{
+    CLEANUP(buf_done) struct buf names = BUF_INIT;
+    struct project_view *views = NULL;
+    uint32_t count = 0;
+
+    if (st != DET_NOT_FOUND || req->master->is_rbac ||
+        store_project_list(req->db, in->id, &req->mem, &views, &count, NULL))
+        return st;
+    for (uint32_t i = 0; i < count && i < PROJECTS_NAMED; i++)
+        buf_printf(&names, "%s'%s'", i ? ", " : "", views[i].row.name);
+    if (names.status)
+        return st;
+    return err_set(req->err, st,
+                   "project '%s' not found in workspace '%s', which has %s%s: make it "
+                   "with 'det project create %s %s'",
+                   name, in->name, count ? names.data : "no projects",
+                   count > PROJECTS_NAMED ? " and others" : "", in->name, name);
 }
 
 static det_status find_named(struct request *req, const char *config,
@@ -48,10 +84,11 @@ static det_status find_named(struct request *req, const char *config,
     if (!st)
         st = access_check_named(req, ROUTE_OBJECT_workspace, view.row.id, "workspace",
                                 workspace);
-    if (!st)
-        st = store_project_named(req->db, view.row.id, project, &req->mem, ret_project,
-                                 req->err);
-    return st;
+    if (st)
+        return advise_workspace(req, st, workspace);
+    st = store_project_named(req->db, view.row.id, project, &req->mem, ret_project,
+                             req->err);
+    return advise_project(req, st, &view.row, project);
 }
 
 static det_status fill(struct request *req, int64_t workspace_id,
@@ -124,6 +161,7 @@ static det_status find_workspace(struct request *req, int64_t project_id,
     if (!st)
         st = access_check_named(req, ROUTE_OBJECT_workspace, workspace.row.id,
                                 "workspace", name);
+    st = advise_workspace(req, st, name);
     *ret_id = st ? 0 : workspace.row.id;
     return st;
 }

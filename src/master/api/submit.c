@@ -52,15 +52,48 @@ det_status submit_check_size(const char *variable, const char *config, struct er
 
 /* ---- files ----------------------------------------------------------------------- */
 
+enum { PIECE_LETTERS = 64 << 10 }; /* a multiple of 4 */
+
 bool submit_has_files(const struct json *files)
 {
     return !json_is_null(files) && (files->kind != JSON_ARRAY || files->list.count);
 }
 
-static det_status add_file(struct archive_writer *writer, const struct json *file,
-                           uint64_t *total, struct err *err)
+/* How many bytes base64 text has; base64_decode() checks the text itself. */
+static uint64_t decoded_size(const char *text, size_t len)
+{
+    size_t letters = len;
+
+    while (letters && text[letters - 1] == '=')
+        letters--;
+    return (uint64_t)letters / 4 * 3 + letters % 4 * 3 / 4;
+}
+
+/* In pieces: a file may be as large as all memory that one user gets. */
+static det_status add_content(struct archive_writer *writer, const struct json *content,
+                              struct buf *ret_tgz, struct err *err)
 {
     CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    det_status st = DET_OK;
+
+    for (size_t at = 0, len; !st && at < content->string.len; at += len) {
+        len = MIN(content->string.len - at, (size_t)PIECE_LETTERS);
+        buf_clear(&bytes);
+        st = base64_decode(&bytes, content->string.text + at, len, err);
+        if (!st && at + len < content->string.len && bytes.len != PIECE_LETTERS / 4 * 3)
+            st = err_set(err, DET_INVALID, "not valid base64 text, from byte %zu on",
+                         at + 1);
+        if (!st)
+            st = archive_data(writer, bytes.data, bytes.len, err);
+        if (!st)
+            st = archive_take(writer, ret_tgz, err);
+    }
+    return st;
+}
+
+static det_status add_file(struct archive_writer *writer, const struct json *file,
+                           uint64_t *total, struct buf *ret_tgz, struct err *err)
+{
     const struct json *content = json_find(file, "content");
     struct archive_entry_in entry = {
         .path = json_str(json_find(file, "path"), ""),
@@ -75,21 +108,22 @@ static det_status add_file(struct archive_writer *writer, const struct json *fil
     if (!path_is_inside(entry.path))
         return err_set(err, DET_INVALID, "the path '%s' leads out of the folder",
                        entry.path);
-    if (content && content->kind == JSON_STRING && !entry.is_directory) {
-        st = base64_decode(&bytes, content->string.text, content->string.len, err);
-        if (st)
-            return err_prefix(err, "the content of '%s'", entry.path);
-    }
-    entry.bytes = bytes.data;
-    entry.size_bytes = bytes.len;
-    *total += bytes.len;
+    if (!content || content->kind != JSON_STRING || entry.is_directory)
+        content = NULL;
+    if (content)
+        entry.size_bytes = decoded_size(content->string.text, content->string.len);
+    *total += entry.size_bytes;
     if (*total > SUBMIT_FILES_LIMIT)
         return err_set(
             err, DET_TOO_LARGE,
             "the folder is larger than %d MB; leave out what is not needed with "
             "a .detignore file",
             SUBMIT_FILES_LIMIT >> 20);
-    return archive_add(writer, &entry, err);
+    st = archive_begin(writer, &entry, err);
+    if (st || !content)
+        return st;
+    st = add_content(writer, content, ret_tgz, err);
+    return st ? err_prefix(err, "the content of '%s'", entry.path) : DET_OK;
 }
 
 det_status submit_pack_files(const char *what, const struct json *files,
@@ -110,7 +144,7 @@ det_status submit_pack_files(const char *what, const struct json *files,
     if (st)
         return st;
     json_each(file, files) {
-        st = add_file(writer, file, &total, err);
+        st = add_file(writer, file, &total, ret_tgz, err);
         if (st)
             break;
     }

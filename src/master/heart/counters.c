@@ -24,6 +24,7 @@ static const struct {
     COUNTER("next_job", next_job, 1),
     COUNTER("next_allocation", next_allocation, 1),
     COUNTER("next_agent", next_agent, 1),
+    COUNTER("first_run", first_run, 1),
     COUNTER("journal_seq", journal_seq, 0),
 };
 

@@ -96,6 +96,8 @@ static det_status write_allocation(struct master *master, struct db *db,
 {
     det_status st = store_allocation_put(db, row, err);
 
+    if (!st && row->state == ALLOCATION_TERMINATED)
+        st = store_log_settle(db, row->task_id, row->name, err);
     return st || row->state != ALLOCATION_ASSIGNED
                ? st
                : run_user_note(master, db, row->id, err);

@@ -38,6 +38,7 @@ struct heart {
     struct lock lock; /* guards the queue and `has_journal` */
     struct heart_item *first;
     struct heart_item *last;
+    uint32_t waiting; /* items in the queue */
     bool has_journal;
     bool is_posted; /* `run` is queued */
 
@@ -83,8 +84,19 @@ void heart_submit(struct heart *heart, struct heart_item *item)
     else
         heart->first = item;
     heart->last = item;
+    heart->waiting++;
     post_run_locked(heart);
     lock_give(&heart->lock);
+}
+
+uint32_t heart_waiting(struct heart *heart)
+{
+    uint32_t waiting;
+
+    lock_take(&heart->lock);
+    waiting = heart->waiting;
+    lock_give(&heart->lock);
+    return waiting;
 }
 
 void heart_journal(struct heart *heart)
@@ -301,6 +313,7 @@ static void keep_facts(struct heart *heart)
 {
     struct heart_item *facts = NULL;
     struct heart_item **end = &facts;
+    uint32_t kept = 0;
 
     for (struct heart_item **at = &heart->batch; *at;) {
         struct heart_item *item = *at;
@@ -312,6 +325,7 @@ static void keep_facts(struct heart *heart)
         *at = item->next;
         *end = item;
         end = &item->next;
+        kept++;
     }
     *end = NULL;
     if (!facts)
@@ -321,6 +335,7 @@ static void keep_facts(struct heart *heart)
         heart->last = CONTAINER_OF(end, struct heart_item, next);
     *end = heart->first;
     heart->first = facts;
+    heart->waiting += kept;
     lock_give(&heart->lock);
 }
 
@@ -479,6 +494,7 @@ static void run_batch(struct work *work)
     heart->batch = heart->first;
     reads_journal = heart->has_journal;
     heart->first = heart->last = NULL;
+    heart->waiting = 0;
     heart->has_journal = false;
     lock_give(&heart->lock);
 

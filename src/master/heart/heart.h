@@ -26,8 +26,8 @@
  *
  * The core itself (src/core) decides; effects.c holds all that follows from a decision.
  *
- * Threading: heart_submit() and heart_journal() from any thread; everything else runs on
- * the lane. */
+ * Threading: heart_submit(), heart_journal() and heart_waiting() from any thread;
+ * everything else runs on the lane. */
 #ifndef MASTER_HEART_HEART_H
 #define MASTER_HEART_HEART_H
 
@@ -64,5 +64,7 @@ void heart_free(struct heart *heart);
 
 void heart_submit(struct heart *heart, struct heart_item *item);
 void heart_journal(struct heart *heart);
+/* Events in its queue. */
+uint32_t heart_waiting(struct heart *heart);
 
 #endif

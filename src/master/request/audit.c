@@ -149,7 +149,7 @@ static bool is_id_field(const char *name)
 }
 
 /* "experimentIds=[1,2], archive": values only of ids, which are no secrets. */
-static const char *make_detail(struct request *req)
+const char *audit_detail(struct request *req)
 {
     CLEANUP(buf_done) struct buf out = BUF_INIT;
 
@@ -191,7 +191,8 @@ const struct audit *audit_row(struct request *req, int http)
                           .object_id = "",
                           .address = arena_strdup(&req->mem, address),
                           .status = http,
-                          .detail = make_detail(req)};
+                          .detail = req->dropped_detail ? req->dropped_detail
+                                                        : audit_detail(req)};
     find_object(req, row, http);
     return row->username && row->address && row->detail && row->object_id ? row : NULL;
 }

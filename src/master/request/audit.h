@@ -17,4 +17,8 @@ struct request;
  * the call leaves none. */
 const struct audit *audit_row(struct request *req, int http);
 
+/* What a row says of the body, in req->mem; NULL: no memory.  audit_row() asks for it, unless
+ * request_drop_body() has noted it before. */
+const char *audit_detail(struct request *req);
+
 #endif

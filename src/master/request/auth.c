@@ -18,6 +18,7 @@
 #include "master/request/access.h"
 #include "master/request/caller_cache.h"
 #include "master/request/client_address.h"
+#include "master/request/origin_guard.h"
 #include "master/request/request.h"
 #include "master/request/token.h"
 #include "store/people/caller.h"
@@ -332,20 +333,6 @@ static const char *bearer(const char *header)
     return header && !strncmp(header, "Bearer ", 7) ? header + 7 : NULL;
 }
 
-/* Whether another site's page makes this call.  A browser sends our cookie with such calls
- * too, and names the origin in Sec-Fetch-Site.  SameSite keeps the cookie from pages of
- * other machines; this check keeps it from pages of other ports on this machine.  A
- * navigation is fine: only the person sees the answer. */
-static bool is_cross_site(const struct net_exchange *x)
-{
-    const char *site = net_request_header(x, "Sec-Fetch-Site");
-    const char *mode = net_request_header(x, "Sec-Fetch-Mode");
-    bool is_link =
-        net_request_method(x) == NET_GET && mode && !strcmp(mode, "navigate");
-
-    return site && strcmp(site, "same-origin") && strcmp(site, "none") && !is_link;
-}
-
 const char *auth_cookie(const struct auth *auth)
 {
     return auth->cookie;
@@ -392,7 +379,8 @@ static const char *find_cookie(const char *cookies, const char *name, struct are
 static const char *cookie_token(const struct auth *auth, const struct net_exchange *x,
                                 struct arena *mem)
 {
-    const char *cookies = is_cross_site(x) ? NULL : net_request_header(x, "Cookie");
+    const char *cookies =
+        origin_guard_is_cross_site(x) ? NULL : net_request_header(x, "Cookie");
     const char *token = cookies ? find_cookie(cookies, auth->cookie, mem) : NULL;
 
     return token || !cookies ? token : find_cookie(cookies, COOKIE, mem);
@@ -446,22 +434,51 @@ uint32_t auth_turn_of_user(const struct auth *auth, int64_t user_id)
     return hash_turn(auth, &user_id, sizeof(user_id));
 }
 
+static uint32_t turn_of_address(const struct master *master,
+                                const struct net_exchange *x)
+{
+    char address[NET_ADDRESS_TEXT];
+
+    client_address(master, x, address);
+    return hash_turn(master->auth, address, strlen(address));
+}
+
+/* False: the cache does not hold the caller. */
+static bool find_turn(const struct master *master, const char *token, struct arena *mem,
+                      uint32_t *ret_turn)
+{
+    struct caller caller;
+
+    if (!token || !caller_cache_find(master->auth->callers, token,
+                                     master_now_us(master), mem, &caller))
+        return false;
+    *ret_turn = auth_turn_of_user(master->auth, caller.user_id);
+    return true;
+}
+
 uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
                    struct arena *mem)
 {
     const struct auth *auth = master->auth;
     const char *text = find_token(auth, x, mem);
-    char address[NET_ADDRESS_TEXT];
-    struct caller caller;
     struct token token;
+    uint32_t turn;
 
-    if (text &&
-        caller_cache_find(auth->callers, text, master_now_us(master), mem, &caller))
-        return auth_turn_of_user(auth, caller.user_id);
-    if (text && token_read(auth->key, text, &token))
-        return hash_turn(auth, text, strlen(text));
-    client_address(master, x, address);
-    return hash_turn(auth, address, strlen(address));
+    if (find_turn(master, text, mem, &turn))
+        return turn;
+    return text && token_read(auth->key, text, &token)
+               ? hash_turn(auth, text, strlen(text))
+               : turn_of_address(master, x);
+}
+
+uint32_t auth_turn_of_body(const struct master *master, const struct net_exchange *x,
+                           struct arena *mem)
+{
+    uint32_t turn;
+
+    return find_turn(master, find_token(master->auth, x, mem), mem, &turn)
+               ? turn
+               : turn_of_address(master, x);
 }
 
 static bool has_agent_token(struct request *req)
@@ -533,9 +550,9 @@ bool auth_find_cached(struct request *req)
 
 det_status auth_watch_begin(struct request *req, struct auth_watch *ret_watch)
 {
-    bool needs_none = req->master->is_read_only && !req->caller.session_id;
-    const char *token =
-        needs_none ? NULL : find_token(req->master->auth, req->x, &req->mem);
+    const char *token = req->caller.acts_without_token
+                            ? NULL
+                            : find_token(req->master->auth, req->x, &req->mem);
 
     *ret_watch = (struct auth_watch){
         .token = arena_strdup(&req->mem, token)}; /* the headers go with the answer */
@@ -634,8 +651,17 @@ static det_status act_as_first_user(struct request *req)
         .user_id = user.id,
         .username = user.username,
         .is_admin = true, /* sees everything, and cannot change anything */
+        .acts_without_token = true,
     };
     return DET_OK;
+}
+
+/* A shared master isolates its tasks.  They may have its uid, and must not read the work of
+ * others. */
+static bool may_read_when_full(const struct request *req)
+{
+    return master_is_full(req->master) && !master_is_shared(req->master) &&
+           auth_peer_is_owner(req->x);
 }
 
 det_status auth_find_user(struct request *req, bool *ret_is_signed_in)
@@ -643,8 +669,9 @@ det_status auth_find_user(struct request *req, bool *ret_is_signed_in)
     det_status st = auth_find_cached(req) ? DET_OK : find_caller(req);
 
     /* anonymous callers are allowed; a failed lookup is an error */
-    if (st == DET_UNAUTHENTICATED && req->master->is_read_only &&
-        auth_peer_is_owner(req->x))
+    if (st == DET_UNAUTHENTICATED &&
+        ((req->master->is_read_only && auth_peer_is_owner(req->x)) ||
+         may_read_when_full(req)))
         st = act_as_first_user(req);
     if (st && st != DET_UNAUTHENTICATED)
         return st;
@@ -678,6 +705,21 @@ static det_status check_reader(struct request *req)
     return act_as_first_user(req);
 }
 
+/* Nobody can sign in while the disk is full.  Whoever runs the master may read. */
+static det_status check_reader_when_full(struct request *req, det_status status)
+{
+    const struct route *route = req->route;
+
+    if (route->who > ROUTE_ADMIN || !may_read_when_full(req))
+        return status;
+    if (route->method != ROUTE_GET)
+        return err_set(
+            req->err, DET_FULL,
+            "no space left on the disk of the master: everything can be read, "
+            "and nothing changed until there is room");
+    return act_as_first_user(req);
+}
+
 /* Who calls does not depend on what is called; whether that caller may call it is decided in
  * access.h. */
 det_status auth_check(struct request *req)
@@ -692,6 +734,8 @@ det_status auth_check(struct request *req)
     if (has_agent_token(req))
         return find_agent(req);
     st = auth_find_cached(req) ? DET_OK : find_caller(req);
+    if (st == DET_UNAUTHENTICATED && master_is_full(req->master))
+        return check_reader_when_full(req, st);
     if (st == DET_UNAUTHENTICATED && who == ROUTE_AGENT)
         return refuse_caller(req,
                              "wrong agent token; it is in the file agent.token of the "
@@ -703,10 +747,7 @@ det_status auth_check(struct request *req)
 
 uint32_t auth_turn_of_address(const struct request *req)
 {
-    char address[NET_ADDRESS_TEXT];
-
-    client_address(req->master, req->x, address);
-    return hash_turn(req->master->auth, address, strlen(address));
+    return turn_of_address(req->master, req->x);
 }
 
 uint32_t auth_turn_of_name(const struct request *req, const char *name)
@@ -741,6 +782,6 @@ bool auth_peer_is_owner(const struct net_exchange *x)
 {
     uint32_t uid;
 
-    return !is_forwarded(x) && net_peer_is_loopback(x) && net_peer_uid(x, &uid) &&
-           (uid == 0 || uid == (uint32_t)geteuid());
+    return !is_forwarded(x) && !origin_guard_is_foreign(x) && net_peer_is_loopback(x) &&
+           net_peer_uid(x, &uid) && (uid == 0 || uid == (uint32_t)geteuid());
 }

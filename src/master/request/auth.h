@@ -51,6 +51,10 @@ bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x);
  * else of its token, else of its address.  Does not block. */
 uint32_t auth_turn(const struct master *master, const struct net_exchange *x,
                    struct arena *mem);
+/* Who pays for a large body: the user if the cache holds the caller, else the address, because
+ * one user may have many tokens.  Does not block. */
+uint32_t auth_turn_of_body(const struct master *master, const struct net_exchange *x,
+                           struct arena *mem);
 uint32_t auth_turn_of_user(const struct auth *auth, int64_t user_id);
 /* Whether the cache holds the caller.  If so, fills req->caller; auth_check() then needs
  * no query. */

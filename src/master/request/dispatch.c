@@ -14,14 +14,19 @@
 #include "master/request/error_body.h"
 #include "master/request/origin_guard.h"
 #include "master/request/request_impl.h"
+#include "master/watch/meters.h"
+#include "master/watch/request_times.h"
 #include "model/field.h"
 #include "wire/bodies.h"
 
 enum {
-    REQUEST_MEMORY = 512 << 20, /* a model definition comes as base64 in JSON */
+    REQUEST_MEMORY = 256 << 20, /* see also master->memory */
     TASK_BODY = 16 << 20,
     SMALL_BODY = 4 << 20,
     QUICK_BODY = 16 << 10,
+    BORROWED_BODY = 1 << 20,
+    LONG_QUEUE_US = 5000000,
+    SUBMISSION_PERCENT = 168,   /* files in base64, and their archive */
     OPEN_BODY = NET_SMALL_BODY, /* of anonymous callers */
     ROUTE_MEMORY = 64 << 10,
     ANSWER_LEAST = 200, /* bytes; most answers fit */
@@ -59,7 +64,10 @@ static det_status read_body(struct request *req)
     }
     if (!len)
         text = "{}", len = 2;
-    st = json_parse(text, len, &req->mem, &tree, req->err);
+    req->borrows_body = len > BORROWED_BODY; /* its strings stay where they are */
+    st = req->borrows_body ? json_parse_in_place((char *)(uintptr_t)text, len,
+                                                 &req->mem, &tree, req->err)
+                           : json_parse(text, len, &req->mem, &tree, req->err);
     if (st)
         return err_prefix(req->err, "the body is not JSON");
     req->tree = tree;
@@ -116,18 +124,18 @@ static det_status find_route(struct request *req)
     return st;
 }
 
-/* For most requests, which are small, the length alone decides. */
+/* For most requests, which are tiny, the length alone decides. */
 struct net_limit dispatch_body_limit(void *arg, const struct net_exchange *x)
 {
-    const struct net_limit small = {OPEN_BODY, 0};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(ROUTE_MEMORY);
-    const struct master *master = arg;
+    struct master *master = arg;
+    const struct net_limit small = {.bytes = OPEN_BODY, .memory = &master->open_memory};
     const char *length = net_request_header(x, "Content-Length");
     struct route_match match;
     enum route_method method;
     int64_t bytes;
 
-    if (length && parse_i64(length, &bytes) && bytes >= 0 && bytes <= OPEN_BODY)
+    if (length && parse_i64(length, &bytes) && bytes >= 0 && bytes <= NET_TINY_BODY)
         return small;
     if (!atomic_load(&master->is_ready) ||
         !to_route_method(net_request_method(x), &method) ||
@@ -136,7 +144,8 @@ struct net_limit dispatch_body_limit(void *arg, const struct net_exchange *x)
         return small;
     return (struct net_limit){
         match.route->id == ROUTE_ID_proxy ? NET_BODY_LATER : body_limit(match.route),
-        auth_turn(master, x, &mem)};
+        auth_turn_of_body(master, x, &mem),
+        match.route->id == ROUTE_ID_create_experiment ? SUBMISSION_PERCENT : 100, NULL};
 }
 
 /* After authentication: an anonymous caller learns nothing about the body. */
@@ -187,12 +196,30 @@ static det_status handle_request(struct request *req)
     return st ? st : api_handlers[req->route->id](req);
 }
 
+static det_status refuse_gone(struct request *req)
+{
+    return err_set(req->err, DET_BUSY, "the client left before its turn came");
+}
+
+/* A client that gave up in a long queue must not cost the others more time.  But a client
+ * that has closed its sending half looks the same and may still read its reply; so in a
+ * short queue nobody counts as gone. */
+static bool has_given_up(const struct request *req)
+{
+    return req->home == req->master->heavy &&
+           req->phase_us[PHASE_LANE] >= LONG_QUEUE_US && net_is_gone(req->x);
+}
+
 static void run_first_handler(struct work *work)
 {
     struct request *req = CONTAINER_OF(work, struct request, task);
 
     req->task.run = request_run_then;
-    request_run_handler(req, handle_request);
+    request_enter_phase(req, PHASE_HANDLER);
+    if (has_given_up(req))
+        request_run_handler(req, refuse_gone);
+    else
+        request_run_handler(req, handle_request);
 }
 
 /* Where the request waits, and behind whom: the calls of users take turns, so nobody keeps
@@ -251,13 +278,17 @@ void dispatch_request(void *arg, struct net_exchange *x)
 {
     struct master *master = arg;
     bool is_ready = atomic_load(&master->is_ready);
-    struct request *req = is_ready ? mem_new(struct request) : NULL;
+    struct request *req;
     struct buf out = BUF_INIT;
     bool is_now;
 
+    if (origin_guard_answer_preflight(master, x))
+        return;
+    req = is_ready ? mem_new(struct request) : NULL;
     /* Room for a short answer comes first, so a committed change can be confirmed. */
     if (!req || !buf_room(&out, ANSWER_LEAST)) {
         mem_free(req);
+        meters_error(master->meters, is_ready ? DET_NOMEM : DET_BUSY);
         refuse_exchange(x, is_ready ? DET_NOMEM : DET_BUSY,
                         is_ready ? NULL : "the master is starting, try again");
         return;
@@ -269,10 +300,16 @@ void dispatch_request(void *arg, struct net_exchange *x)
     req->out = out;
     req->w = (struct json_writer)JSON_WRITER(&req->out);
     req->http_status = 200;
+    req->number =
+        atomic_fetch_add_explicit(&master->requests, 1, memory_order_relaxed) + 1;
+    req->phase_since_us = request_mono_us(req);
     req->task = (struct work)WORK_INIT(run_first_handler);
     net_set_user(x, req);
     is_now = is_quick(req);
     choose_lane(req);
+    req->mem.part =
+        (struct allowance_part){.from = &master->memory, .group = req->task.turn};
+    req->out.part = req->mem.part;
     if (is_now)
         run_first_handler(&req->task);
     else

@@ -8,6 +8,7 @@
 #include "master/request/request.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -20,25 +21,30 @@
 #include "master/request/error_body.h"
 #include "master/request/request_impl.h"
 #include "master/request/waits.h"
+#include "master/watch/request_times.h"
 #include "store/people/audit.h"
 
 enum {
     ANSWER_TRIES = 5,
     ANSWER_PAUSE_US = 50000,
+    LARGE = 8 << 20, /* memory of a request that is worth giving back */
 };
 
-/* Of a reply with DET_BUSY. */
+/* Of a reply with 503. */
 #define RETRY_LATER "Retry-After: 2"
 
 void request_free(struct request *req)
 {
     struct master *master = req->master;
+    bool was_large = req->mem.part.taken > LARGE;
 
     if (req->ended)
         req->ended(req);
     buf_done(&req->out);
     arena_done(&req->mem);
     mem_free(req);
+    if (was_large)
+        lane_post(master->chores, &master->trimming);
     if (atomic_fetch_sub(&master->open_requests, 1) == 1 && master->is_stopping)
         gate_open(master->drained);
 }
@@ -58,6 +64,17 @@ static const char *advise(struct request *req, det_status status, const char *te
     return longer ? longer : text;
 }
 
+/* By its id a person's error is found in the log. */
+static void set_error_headers(struct request *req, det_status status)
+{
+    req->headers = 0;
+    if (det_status_http(status) == 503)
+        req->header[req->headers++] = RETRY_LATER;
+    req->header[req->headers] = arena_printf(&req->mem, "X-Request-Id: %s-%" PRIx64,
+                                             req->master->short_id, req->number);
+    req->header[req->headers + 1] = NULL;
+}
+
 static void finish_reply(struct request *req, det_status status, const char *text)
 {
     const char *type = req->content_type ? req->content_type : "application/json";
@@ -68,12 +85,13 @@ static void finish_reply(struct request *req, det_status status, const char *tex
         http = det_status_http(status);
         text = NULL;
     }
+    request_measure(req, http);
     if (status) {
+        request_note_error(req, status, text);
         buf_clear(&req->out);
         error_body_write(&req->out, status, advise(req, status, text));
         type = "application/json";
-        req->header[0] = status == DET_BUSY ? RETRY_LATER : NULL;
-        req->header[1] = NULL;
+        set_error_headers(req, status);
     } else if (!req->out.len && !req->content_type) {
         buf_puts(&req->out, "{}");
     }
@@ -110,11 +128,30 @@ static void send_reply(struct request *req, det_status status, const char *text)
         finish_reply(req, status, text);
         return;
     }
+    request_enter_phase(req, PHASE_COMMIT);
     req->answer = status;
     req->answer_text = text ? arena_strdup(&req->mem, text) : NULL;
     req->audit_job =
         (struct write_job){.run = write_audit, .done = audit_written, .arg = req};
     store_write(req->master->store, &req->audit_job);
+}
+
+struct buf request_buf(const struct request *req, size_t limit)
+{
+    return (struct buf){
+        .data = buf_empty,
+        .limit = limit,
+        .part = {.from = req->mem.part.from, .group = req->mem.part.group},
+    };
+}
+
+void request_drop_body(struct request *req)
+{
+    if (req->borrows_body) { /* what the audit log says of it is made before */
+        req->dropped_detail = audit_detail(req);
+        req->tree = NULL;
+    }
+    net_request_drop_body(req->x);
 }
 
 void request_header(struct request *req, const char *name, const char *value)
@@ -132,7 +169,7 @@ static void hand_on_request(struct request *req);
  * again a little later. */
 static bool try_again(struct request *req, det_status status, handler_fn *handler)
 {
-    bool may_pass = status == DET_NOMEM || status == DET_IO;
+    bool may_pass = status == DET_NOMEM || status == DET_BUSY || status == DET_IO;
 
     if (!req->is_committed || !may_pass || req->tries == ANSWER_TRIES)
         return false;
@@ -144,8 +181,17 @@ static bool try_again(struct request *req, det_status status, handler_fn *handle
     req->mem.has_failed = false;
     req->headers = 0;
     req->header[0] = NULL;
+    request_enter_phase(req, PHASE_LANE);
     lane_post_at(req->home, &req->task, request_mono_us(req) + ANSWER_PAUSE_US);
     return true;
+}
+
+static det_status call_handler(struct request *req, handler_fn *handler)
+{
+    REQUEST_SCOPES(req);
+    det_status st = handler(req);
+
+    return st ? st : access_assert_checked(req);
 }
 
 void request_run_handler(struct request *req, handler_fn *handler)
@@ -157,9 +203,7 @@ void request_run_handler(struct request *req, handler_fn *handler)
     req->err = &err;
     req->next = NEXT_REPLY;
     if (!st) {
-        st = handler(req);
-        if (!st)
-            st = access_assert_checked(req);
+        st = call_handler(req, handler);
         store_reader_give(store, req->db);
     }
     req->db = NULL;
@@ -168,6 +212,10 @@ void request_run_handler(struct request *req, handler_fn *handler)
         st = err_default(&err, req->out.status);
     if (!st && req->mem.has_failed) /* parts of the reply are missing */
         st = err_default(&err, DET_NOMEM);
+    if (st == DET_NOMEM && req->mem.part.was_refused)
+        st = err_set(&err, DET_BUSY,
+                     "this request needs more memory than one user may have now "
+                     "(max_memory); make it smaller, or try again later");
     if (st && try_again(req, st, handler))
         return;
     if (st)
@@ -182,6 +230,7 @@ void request_run_then(struct work *work)
 
     (void)waits_leave(req->master->waits,
                       &req->waiter); /* if the deadline came first */
+    request_enter_phase(req, PHASE_HANDLER);
     request_run_handler(req, req->then);
 }
 
@@ -191,10 +240,12 @@ void request_run_then(struct work *work)
 static void continue_request(struct request *req, det_status status, const char *text)
 {
     req->is_committed = req->is_committed || !status;
-    if (status || !req->then)
+    if (status || !req->then) {
         send_reply(req, status, text);
-    else
+    } else {
+        request_enter_phase(req, PHASE_LANE);
         lane_post(req->home, &req->task);
+    }
 }
 
 /* Writes of tasks do not change anybody's rights; writes of users may. */
@@ -275,8 +326,10 @@ static void park_request(struct request *req)
         send_reply(req, DET_BUSY, "the master is stopping");
         return;
     }
-    net_request_drop_body(req->x);
+    if (!req->borrows_body)
+        net_request_drop_body(req->x);
     buf_done(&req->out);
+    request_enter_phase(req, PHASE_PARKED);
     req->waiter.wake = wake_parked;
     req->waiter.parked = set_deadline;
     if (!waits_park(master->waits, req->wait_key, &req->waiter, req->wait_mark))
@@ -294,27 +347,33 @@ static void hand_on_request(struct request *req)
         send_reply(req, DET_OK, NULL);
         break;
     case NEXT_WRITE:
+        request_enter_phase(req, PHASE_COMMIT);
         store_write(req->master->store, &req->job->job);
         break;
     case NEXT_EVENT:
+        request_enter_phase(req, PHASE_COMMIT);
         heart_submit(req->master->heart, req->item);
         break;
     case NEXT_EVENTS:
+        request_enter_phase(req, PHASE_COMMIT);
         submit_items(req);
         break;
     case NEXT_MOVE:
+        request_enter_phase(req, PHASE_LANE);
         lane_post(req->lane, &req->task);
         break;
     case NEXT_WAIT:
         park_request(req);
         break;
     case NEXT_STREAM:
+        request_measure(req, req->http_status);
         net_on_gone(req->x, client_gone);
         net_answer_stream(req->x,
                           req->content_type ? req->content_type : "application/json",
                           &stream);
         break;
     case NEXT_RELAY:
+        request_measure(req, req->http_status);
         request_relay_begin(req);
         break;
     }

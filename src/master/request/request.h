@@ -55,6 +55,15 @@ enum request_next {
     NEXT_RELAY,
 };
 
+/* What a request waits for; see watch/request_times.h. */
+enum request_phase {
+    PHASE_LANE, /* its turn on a lane */
+    PHASE_HANDLER,
+    PHASE_COMMIT, /* the writer or the heart, with their queues */
+    PHASE_PARKED, /* the caller asked to wait, or the answer is under way */
+    PHASES,
+};
+
 enum { REQUEST_HEADERS = 12 }; /* with the end of the list */
 
 struct request {
@@ -66,6 +75,12 @@ struct request {
     const void *body;        /* likewise */
     const struct json *tree; /* the body before decoding; NULL: none */
     struct caller caller;
+    uint64_t number; /* its id, together with the master's */
+    enum request_phase phase;
+    int64_t phase_since_us; /* monotonic */
+    int64_t phase_us[PHASES];
+    bool is_measured;    /* the meters have its latency */
+    bool borrows_body;   /* strings of `tree` are in the body */
     bool is_known;       /* auth_find_cached() has filled `caller` */
     bool is_access_open; /* every object of this call was checked (access.h) */
     struct arena mem;
@@ -105,6 +120,7 @@ struct request {
     /* Called on the writer lane after each commit of a request_write() job.  Must be
      * short.  May be NULL. */
     void (*committed)(struct request *req);
+    const char *dropped_detail; /* audit_detail() of a body that was dropped; or NULL */
     const struct audit *audit;  /* the row that is written before the answer */
     struct write_job audit_job; /* ... with it */
     det_status answer;          /* the answer that waits for it */
@@ -116,6 +132,14 @@ struct request {
 
 /* The number in a part of the path; DET_INVALID if it is not a number. */
 det_status request_id(struct request *req, int at, int64_t *ret_id);
+
+/* A buffer that counts for the caller's part of the master's memory; limit 0: none of its
+ * own. */
+struct buf request_buf(const struct request *req, size_t limit);
+
+/* Frees a large body that was read, before the request waits for a commit.  Afterwards the
+ * FIELD_TREE parts of req->body must not be used. */
+void request_drop_body(struct request *req);
 
 /* Adds a header to the reply or stream; error replies have none.  Copies.  If memory is
  * short, the request fails, as with anything in `req->mem`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request_impl.h - shared by request.c, request_stream.c, request_relay.c and dispatch.c. */
+/* request_impl.h - shared by request*.c and dispatch.c. */
 #ifndef MASTER_REQUEST_REQUEST_IMPL_H
 #define MASTER_REQUEST_REQUEST_IMPL_H
 

@@ -16,6 +16,7 @@ struct waits {
     struct waiter *bucket[BUCKETS];
     uint64_t
         wakes[BUCKETS]; /* counts all keys of a bucket; spurious checks are harmless */
+    uint32_t parked;
     bool is_closed;
 };
 
@@ -74,6 +75,7 @@ bool waits_park(struct waits *waits, const char *key, struct waiter *waiter,
         if (waiter->next)
             waiter->next->link = &waiter->next;
         waits->bucket[at] = waiter;
+        waits->parked++;
         if (waiter->parked)
             waiter->parked(waiter);
     }
@@ -81,8 +83,9 @@ bool waits_park(struct waits *waits, const char *key, struct waiter *waiter,
     return is_current;
 }
 
-static void unlink_waiter(struct waiter *waiter)
+static void unlink_waiter(struct waits *waits, struct waiter *waiter)
 {
+    waits->parked--;
     *waiter->link = waiter->next;
     if (waiter->next)
         waiter->next->link = waiter->link;
@@ -96,7 +99,7 @@ bool waits_leave(struct waits *waits, struct waiter *waiter)
     lock_take(&waits->lock);
     was_parked = waiter->link != NULL;
     if (was_parked)
-        unlink_waiter(waiter);
+        unlink_waiter(waits, waiter);
     lock_give(&waits->lock);
     return was_parked;
 }
@@ -109,7 +112,7 @@ static void wake_bucket(struct waits *waits, size_t at, const char *key)
         struct waiter *next = w->next;
 
         if (!key || !strcmp(w->key, key)) {
-            unlink_waiter(w);
+            unlink_waiter(waits, w);
             w->wake(w);
         }
         w = next;
@@ -136,10 +139,20 @@ void waits_wake_one(struct waits *waits, struct waiter *waiter)
 {
     lock_take(&waits->lock);
     if (waiter->link) {
-        unlink_waiter(waiter);
+        unlink_waiter(waits, waiter);
         waiter->wake(waiter);
     }
     lock_give(&waits->lock);
+}
+
+uint32_t waits_count(struct waits *waits)
+{
+    uint32_t parked;
+
+    lock_take(&waits->lock);
+    parked = waits->parked;
+    lock_give(&waits->lock);
+    return parked;
 }
 
 const char *waits_key_task(struct arena *mem, const char *task_id)

@@ -46,6 +46,9 @@ void waits_close(struct waits *waits);
 /* Wakes this waiter, if it is parked. */
 void waits_wake_one(struct waits *waits, struct waiter *waiter);
 
+/* How many are parked. */
+uint32_t waits_count(struct waits *waits);
+
 /* The keys of a task's log and of an allocation, in `mem`; NULL: no memory. */
 const char *waits_key_task(struct arena *mem, const char *task_id);
 const char *waits_key_allocation(struct arena *mem, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* webui_files.h - the files of the WebUI, embedded in the program.
+/* webui_files.h - the files of the WebUI and of the documentation, embedded in the program.
  *
  * tools/embed-webui packs each file at build time, plain and gzipped, and computes one hash
  * over all of them.  The address of a file contains the hash, so a browser may cache it
@@ -43,6 +43,8 @@ struct webui_files {
 
 /* The files of this build. */
 extern const struct webui_files webui_files;
+/* The documentation (tools/docs-site), without routes: its links are relative. */
+extern const struct webui_files docs_files;
 
 /* NULL: not found.  Paths are compared as they are; "" and "a//b" match nothing. */
 const struct webui_file *webui_files_find(const struct webui_files *files,

@@ -13,6 +13,7 @@
 #include "master/heart/heart.h"
 #include "master/master_impl.h"
 #include "master/request/waits.h"
+#include "master/watch/meters.h"
 #include "store/store.h"
 #include "store/task/agent.h"
 
@@ -31,9 +32,12 @@ struct link {
     int64_t last_seq;
     bool has_joined; /* and was not lost since */
     int polls;
-    int64_t heard_us;      /* monotonic */
-    int64_t task_heard_us; /* likewise; of the last EVENT_AGENT_TASKS_HEARD */
-    bool is_silent;        /* as reported to the heart */
+    int64_t heard_us;        /* monotonic */
+    int64_t task_heard_us;   /* likewise; of the last EVENT_AGENT_TASKS_HEARD */
+    bool is_silent;          /* as reported to the heart */
+    int64_t disk_free_bytes; /* as it said last; 0: never */
+    bool has_clock;          /* it said what time it has */
+    int64_t clock_ahead_us;
 };
 
 struct agents {
@@ -225,6 +229,7 @@ void agents_lost(struct agents *agents, const char *name)
         vec_clear(&link->commands);
     }
     lock_give(&agents->lock);
+    meters_add(agents->master->meters, METER_AGENTS_LOST, 1);
     log_warn("agent %s was lost; its tasks are started elsewhere", name);
 }
 
@@ -273,6 +278,46 @@ void agents_poll_ended(struct agents *agents, const char *name, bool is_gone)
         /* The agent was probably killed: its connection was closed. */
         if (is_gone && !link->polls)
             note_silent(agents, link);
+    }
+    lock_give(&agents->lock);
+}
+
+void agents_look(struct agents *agents, const char *name, struct agent_sign *ret_sign)
+{
+    struct link *link;
+
+    *ret_sign = (struct agent_sign){-1, -1, -1};
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, name);
+    if (link)
+        ret_sign->quiet_us =
+            link->polls ? 0 : master_mono_us(agents->master) - link->heard_us;
+    if (link && link->disk_free_bytes)
+        ret_sign->disk_free_bytes = link->disk_free_bytes;
+    if (link && link->has_clock)
+        ret_sign->clock_ahead_us = link->clock_ahead_us;
+    lock_give(&agents->lock);
+}
+
+/* In whole milliseconds: the call was on its way for longer, and -1 means unknown. */
+static int64_t ahead_of(int64_t clock_us, int64_t now_us)
+{
+    return (clock_us - now_us) / 1000 * 1000;
+}
+
+void agents_note_machine(struct agents *agents, const char *name, int64_t free_bytes,
+                         int64_t clock_us)
+{
+    int64_t now_us = master_now_us(agents->master);
+    struct link *link;
+
+    lock_take(&agents->lock);
+    link = smap_get(&agents->links, name);
+    if (link && free_bytes > 0)
+        link->disk_free_bytes = free_bytes;
+    if (link && clock_us > 0) {
+        link->has_clock = true;
+        link->clock_ahead_us = ahead_of(clock_us, now_us);
     }
     lock_give(&agents->lock);
 }

@@ -73,6 +73,17 @@ void agents_poll_ended(struct agents *agents, const char *name, bool is_gone);
 /* The agent signs off. */
 void agents_left(struct agents *agents, const char *name, const char *instance);
 
+/* How an agent is doing; unknown numbers are -1. */
+struct agent_sign {
+    int64_t quiet_us; /* since its last sign of life; 0: it is polling */
+    int64_t disk_free_bytes;
+    int64_t clock_ahead_us; /* of the master's; negative: behind */
+};
+void agents_look(struct agents *agents, const char *name, struct agent_sign *ret_sign);
+/* What the agent says of its disk and its clock; 0: nothing. */
+void agents_note_machine(struct agents *agents, const char *name, int64_t free_bytes,
+                         int64_t clock_us);
+
 /* A supervisor of one of the agent's tasks called. */
 void agents_task_heard(struct agents *agents, const char *name);
 /* How often supervisors call. */

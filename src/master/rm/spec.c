@@ -15,9 +15,11 @@
 #include "master/request/auth.h"
 #include "master/rm/run_user.h"
 #include "master/storage_roots.h"
+#include "model/determinism.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/people/user.h"
+#include "store/task/agent.h"
 #include "store/task/allocation.h"
 #include "store/task/job.h"
 
@@ -37,7 +39,7 @@ struct parts {
     const char *nonce;       /* of the tokens */
     const struct json *tree; /* the complete configuration */
     const struct json *entrypoint;
-    const struct json *environment_variables;
+    const struct json *environment_variables; /* for its type of slots */
     const char *storage_directory;
     bool has_files;
     struct arena *mem;
@@ -90,7 +92,6 @@ static det_status load_trial(struct parts *p, struct db *db, struct err *err)
         return st;
     p->tree = config.tree;
     p->entrypoint = config.entrypoint;
-    p->environment_variables = config.environment_variables;
     p->storage_directory = config.storage_directory;
     p->has_files = p->experiment.files_size > 0;
     return DET_OK;
@@ -111,8 +112,24 @@ static det_status load_job(struct parts *p, struct db *db, struct err *err)
         return st;
     p->tree = config.tree;
     p->entrypoint = config.entrypoint;
-    p->environment_variables = config.environment_variables;
     p->has_files = p->job.files_size > 0;
+    return DET_OK;
+}
+
+/* "K=V" strings for tasks with GPUs, or without. */
+static det_status choose_variables(struct parts *p, struct db *db, struct err *err)
+{
+    struct agent agent = {0};
+    det_status st = DET_OK;
+
+    if (p->allocation.slots)
+        st = store_agent_get(db, p->share.agent_id, p->mem, &agent, err);
+    if (st && st != DET_NOT_FOUND)
+        return st;
+    p->environment_variables =
+        json_path(p->tree, !st && agent.devices && strstr(agent.devices, "\"cuda\"")
+                               ? "environment.environment_variables.cuda"
+                               : "environment.environment_variables.cpu");
     return DET_OK;
 }
 
@@ -128,6 +145,8 @@ static det_status load_parts(struct parts *p, struct db *db, int64_t id, int64_t
     if (st)
         return st;
     st = p->allocation.job_id ? load_job(p, db, err) : load_trial(p, db, err);
+    if (!st)
+        st = choose_variables(p, db, err);
     return st ? st : run_user_find(p->master, db, id, p->mem, &p->user, err);
 }
 
@@ -171,12 +190,22 @@ static void write_trial(struct json_writer *w, const struct parts *p)
     env_i64(w, "DET_TRIAL_ID", trial->id);
     env_i64(w, "DET_TRIAL_RUN_ID", p->allocation.run_id);
     env_i64(w, "DET_TRIAL_SEED", trial->seed);
+    env_i64(w, "DET_MAX_METRIC_NAMES", p->master->metric_names_most);
     jw_str(w, "DET_EXPERIMENT_CONFIG", p->experiment.row.config);
     jw_str(w, "DET_HPARAMS", trial->hparams);
     env_i64(w, "DET_STEPS_COMPLETED",
             trial->latest_checkpoint ? trial->latest_steps : 0);
     if (from)
         jw_str(w, "DET_LATEST_CHECKPOINT", from);
+}
+
+static void write_determinism(struct json_writer *w, const struct parts *p)
+{
+    if (!determinism_is_wanted(p->tree))
+        return;
+    for (size_t i = 0; i < determinism_variable_count; i++)
+        jw_str(w, determinism_variables[i].name, determinism_variables[i].value);
+    env_i64(w, DETERMINISM_HASH, p->trial.row.seed);
 }
 
 static void write_job(struct json_writer *w, const struct parts *p)
@@ -211,6 +240,28 @@ static void write_user_variables(struct json_writer *w, const struct parts *p)
     }
 }
 
+/* Between the processes of distributed training; NULL: any. */
+static const char *training_interface(const struct parts *p)
+{
+    const char *name =
+        json_str(json_path(p->master->config,
+                           "task_container_defaults.dtrain_network_interface"),
+                 NULL);
+
+    return name && *name ? name : NULL;
+}
+
+/* Gloo and NCCL read theirs. */
+static void write_interface(struct json_writer *w, const struct parts *p)
+{
+    static const char *const names[] = {"DET_INTER_NODE_NETWORK_INTERFACE",
+                                        "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"};
+    const char *interface = training_interface(p);
+
+    for (size_t i = 0; interface && i < ARRAY_LEN(names); i++)
+        jw_str(w, names[i], interface);
+}
+
 static void write_info(struct json_writer *w, const struct parts *p)
 {
     const struct trial *trial = &p->trial.row;
@@ -229,7 +280,7 @@ static void write_info(struct json_writer *w, const struct parts *p)
     jw_i64(w, "steps_completed", trial->latest_checkpoint ? trial->latest_steps : 0);
     jw_i64(w, "trial_run_id", p->allocation.run_id);
     jw_bool(w, "debug", json_bool(json_get(p->tree, "debug"), false));
-    jw_null(w, "inter_node_network_interface");
+    jw_str(w, "inter_node_network_interface", training_interface(p));
     jw_end_object(w);
     jw_end_object(w);
 }
@@ -243,9 +294,7 @@ static void write_isolation(struct json_writer *w, const struct parts *p)
     jw_i64(w, "shmSize", json_i64(json_path(p->tree, "resources.shm_size"), 0));
     jw_i64(w, "shmDefault", json_i64(json_get(defaults, "shm_size_bytes"), 0));
     jw_json(w, "bindMounts", json_get(p->tree, "bind_mounts"));
-    /* a proxy on this machine brings people of other machines */
-    jw_bool(w, "isShared",
-            !p->master->is_loopback || p->master->trusted_proxies.count > 0);
+    jw_bool(w, "isShared", master_is_shared(p->master));
     storage_roots_write(p->master, w, "storageRoots");
     jw_str(w, "storageDirectory", p->storage_directory);
 }
@@ -277,13 +326,17 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     write_isolation(w, &p);
     jw_json(w, "requirements", json_path(p.tree, "environment.requirements"));
     jw_str(w, "python", json_str(json_path(p.tree, "environment.python"), NULL));
+    jw_json(w, "keep", json_get(p.tree, "keep"));
     jw_object(w, "environment");
     write_identity(w, &p);
-    if (p.allocation.job_id)
+    if (p.allocation.job_id) {
         write_job(w, &p);
-    else
+    } else {
         write_trial(w, &p);
+        write_determinism(w, &p);
+    }
     write_ports(w, &p);
+    write_interface(w, &p);
     write_user_variables(w, &p);
     jw_end_object(w);
     write_info(w, &p);

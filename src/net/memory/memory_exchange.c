@@ -270,6 +270,11 @@ void memory_on_gone(struct net_exchange *base, net_gone_fn *fn)
         memory_exchange_gone(x);
 }
 
+bool memory_is_gone(struct net_exchange *x)
+{
+    return ((struct memory_exchange *)x)->is_gone;
+}
+
 bool memory_peer_uid(const struct net_exchange *x, uint32_t *ret_uid)
 {
     if (x->is_loopback)

@@ -26,6 +26,7 @@
 
 #include "base/memory/mem.h"
 #include "net/memory/net_memory_impl.h"
+#include "net/server_state.h"
 
 enum { FIRST_PORT = 49152 }; /* for servers without a fixed port */
 
@@ -208,6 +209,13 @@ static void memory_free(struct net *base)
     mem_free(net);
 }
 
+static void memory_server_look(struct net_server *server,
+                               struct net_server_state *ret_state)
+{
+    (void)server;
+    *ret_state = (struct net_server_state){0};
+}
+
 /* Nothing is encrypted in memory, so there is nothing to read again. */
 static det_status memory_server_reload(struct net_server *server, struct err *err)
 {
@@ -221,8 +229,10 @@ const struct net_ops net_memory_ops = {
     .serve = memory_serve,
     .server_free = memory_server_free,
     .server_reload = memory_server_reload,
+    .server_look = memory_server_look,
     .peer_uid = memory_peer_uid,
     .on_gone = memory_on_gone,
+    .is_gone = memory_is_gone,
     .answer = memory_answer,
     .answer_stream = memory_answer_stream,
     .stream_wake = memory_stream_wake,

@@ -117,6 +117,7 @@ void memory_stream_wake(struct net_exchange *x);
 void memory_relay(struct net_exchange *x, const struct net_relay *to);
 void memory_peer_address(const struct net_exchange *x, char text[NET_ADDRESS_TEXT]);
 void memory_on_gone(struct net_exchange *x, net_gone_fn *fn);
+bool memory_is_gone(struct net_exchange *x);
 bool memory_peer_uid(const struct net_exchange *x, uint32_t *ret_uid);
 
 /* ---- memory_client.c */

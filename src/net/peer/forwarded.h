@@ -23,10 +23,6 @@ struct net_range {
 bool net_range_parse(const char *text, struct net_range *ret_range);
 bool net_range_has(const struct net_range *range, const char *address);
 
-struct net_ranges {
-    const struct net_range *at;
-    size_t count;
-};
 /* The client of a connection from `peer`.  `forwarded`: the values of X-Forwarded-For in
  * their order, joined with commas; NULL: none. */
 void forwarded_client(const struct net_ranges *trusted, const char *peer,

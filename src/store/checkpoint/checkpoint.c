@@ -23,7 +23,7 @@
 #define CHECKPOINT_COLUMNS                                                             \
     "uuid, task_id, allocation_id, trial_id, experiment_id, state, steps_completed,"   \
     " metadata, resources, size_bytes, report_us, storage_id, searcher_metric,"        \
-    " is_held"
+    " is_held, is_late"
 
 enum {
     CHECKPOINT_ADD,
@@ -39,12 +39,12 @@ enum {
 static const struct sql checkpoint_sql[] = {
     SQL(CHECKPOINT_ADD,
         "INSERT INTO checkpoints (" CHECKPOINT_COLUMNS ")"
-        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"),
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"),
     SQL(CHECKPOINT_GET,
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints WHERE uuid = $1"),
     SQL(CHECKPOINT_BEST,
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints"
-        " WHERE trial_id = $1 AND state = 'COMPLETED'"
+        " WHERE trial_id = $1 AND state = 'COMPLETED' AND NOT is_late"
         " ORDER BY searcher_metric IS NULL,"
         "  CASE WHEN (SELECT e.smaller_is_better FROM trials t"
         "    JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1)"
@@ -56,7 +56,8 @@ static const struct sql checkpoint_sql[] = {
     SQL(CHECKPOINT_SET_METADATA,
         "UPDATE checkpoints SET metadata = $2 WHERE uuid = $1"),
     SQL(CHECKPOINT_SET_METRIC, "UPDATE checkpoints SET searcher_metric = $3"
-                               " WHERE trial_id = $1 AND steps_completed = $2"),
+                               " WHERE trial_id = $1 AND steps_completed = $2"
+                               "  AND NOT is_late"),
     SQL(COUNT_FOR_TRIAL, "UPDATE trials SET checkpoint_count = checkpoint_count + $2,"
                          "  checkpoint_size = checkpoint_size + $3"
                          " WHERE id = $1"),
@@ -83,6 +84,7 @@ const struct field checkpoint_fields[] = {
     FIELD(I64, checkpoint, storage_id, "where it is stored"),
     FIELD_OPTIONAL(F64, checkpoint, searcher_metric, "of the validation at its steps"),
     FIELD(BOOL, checkpoint, is_held, "another trial began from it"),
+    FIELD(BOOL, checkpoint, is_late, "its run was given up before it was reported"),
     FIELD_END,
 };
 
@@ -166,7 +168,7 @@ det_status store_checkpoint_add(struct db *db, const struct checkpoint *row,
             "steps",
             row->uuid);
     st = row_put(db, &checkpoint_sql[CHECKPOINT_ADD], checkpoint_fields, row, err);
-    if (!st && !row->has_searcher_metric)
+    if (!st && !row->has_searcher_metric && !row->is_late)
         st = add_metric(db, row, &mem, err);
     if (!st && is_there(row->state))
         st = count_change(db, row, 1, row->size_bytes, err);

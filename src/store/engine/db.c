@@ -22,6 +22,13 @@
 det_status db_open(struct io *io, const char *path, bool is_read_only,
                    struct db **ret_db, struct err *err)
 {
+    return db_open_as(io, path, is_read_only ? DB_READER : 0, ret_db, err);
+}
+
+det_status db_open_as(struct io *io, const char *path, unsigned how, struct db **ret_db,
+                      struct err *err)
+{
+    bool is_read_only = how & DB_READER;
     struct db *db = mem_new(struct db);
     det_status st;
 
@@ -29,6 +36,7 @@ det_status db_open(struct io *io, const char *path, bool is_read_only,
         return err_default(err, DET_NOMEM);
     db->driver = &db_sqlite;
     db->is_read_only = is_read_only;
+    db->is_alone = how & DB_ALONE;
     db->words[DB_BEGIN].text = is_read_only ? "BEGIN" : db->driver->begin_write;
     db->words[DB_COMMIT].text = "COMMIT";
     db->words[DB_ROLLBACK].text = "ROLLBACK";
@@ -156,6 +164,23 @@ det_status db_checkpoint(struct db *db, bool is_whole, struct err *err)
 det_status db_shrink(struct db *db, bool everything, bool *ret_did, struct err *err)
 {
     return db->driver->shrink(db, everything, ret_did, err);
+}
+
+det_status db_file_size(struct db *db, enum db_file which, uint64_t *ret_size,
+                        struct err *err)
+{
+    return db->driver->file_size(db, which, ret_size, err);
+}
+
+det_status db_file_read(struct db *db, enum db_file which, uint64_t offset, void *bytes,
+                        size_t len, struct err *err)
+{
+    return db->driver->file_read(db, which, offset, bytes, len, err);
+}
+
+det_status db_check(struct db *db, struct err *err)
+{
+    return db->driver->check(db, err);
 }
 
 void db_watch(struct db *db, db_changed_fn *told, void *arg)

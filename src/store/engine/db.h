@@ -52,6 +52,11 @@ struct db_query {
  * system.  On a read-only connection each statement sees a snapshot. */
 det_status db_open(struct io *io, const char *path, bool is_read_only,
                    struct db **ret_db, struct err *err);
+/* DB_ALONE: no other process opens the file, so what connections share is in memory and
+ * needs no room on the disk.  All connections of the process must do the same. */
+enum db_how { DB_READER = 1, DB_ALONE = 2 };
+det_status db_open_as(struct io *io, const char *path, unsigned how, struct db **ret_db,
+                      struct err *err);
 void db_close(struct db *db);
 
 det_status db_exec(struct db *db, const char *text,
@@ -67,6 +72,22 @@ void db_undo(struct db *db);
 /* A consistent view over several reads. */
 det_status db_snapshot(struct db *db, struct err *err);
 void db_snapshot_end(struct db *db);
+
+/* The engine's own files as bytes, for a copy of the database.  While a snapshot is held
+ * (db_snapshot() and a query), the bytes of both together make a whole database: of pages
+ * that change in the file meanwhile, the log has the newer version, and the log is not
+ * written anew.  Exception: a log whose pages are all in the file may begin anew once;
+ * then its head changes before anything else of it does. */
+enum db_file { DB_FILE_PAGES, DB_FILE_LOG };
+enum { DB_LOG_HEAD = 32 };
+det_status db_file_size(struct db *db, enum db_file which, uint64_t *ret_size,
+                        struct err *err);
+/* Bytes beyond the end are zero. */
+det_status db_file_read(struct db *db, enum db_file which, uint64_t offset, void *bytes,
+                        size_t len, struct err *err);
+/* Whether the pages make a tree, and the rows fit their tables.  An index is not compared
+ * with its table, which would take as long as to make it anew.  DET_CORRUPT. */
+det_status db_check(struct db *db, struct err *err);
 
 struct db_query db_query(struct db *db, const struct sql *sql, struct err *err);
 /* For statements built at run time (filters, sorting); the statement is not kept. */

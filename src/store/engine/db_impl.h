@@ -50,6 +50,11 @@ struct db_driver {
     det_status (*checkpoint)(struct db *db, bool is_whole, struct err *err);
     det_status (*shrink)(struct db *db, bool everything, bool *ret_did,
                          struct err *err);
+    det_status (*file_size)(struct db *db, enum db_file which, uint64_t *ret_size,
+                            struct err *err);
+    det_status (*file_read)(struct db *db, enum db_file which, uint64_t offset,
+                            void *bytes, size_t len, struct err *err);
+    det_status (*check)(struct db *db, struct err *err);
     /* Calls `told` for every row that a statement adds, changes or removes.  Tables
      * whose key is not a number are not watched. */
     void (*watch)(struct db *db, db_changed_fn *told, void *arg);
@@ -77,6 +82,7 @@ struct db {
     struct vfs_disk *vfs_disk;
     char *path;
     bool is_read_only;
+    bool is_alone;              /* see DB_ALONE */
     bool has_failed_sync;       /* what the disk holds is unknown */
     bool is_spoiled;            /* a rollback failed: no commit */
     uint32_t backlog_pages;     /* committed, but still in the log */

@@ -24,8 +24,7 @@ enum { BUSY_MS = 2000 };
 
 /* Deleted rows are not overwritten (one write per page); compaction returns free pages
  * in steps. */
-static const char writer_pragmas[] = "PRAGMA auto_vacuum = INCREMENTAL;"
-                                     "PRAGMA journal_mode = WAL;"
+static const char writer_pragmas[] = "PRAGMA journal_mode = WAL;"
                                      "PRAGMA synchronous = FULL;"
                                      "PRAGMA cache_size = -1024;"
                                      "PRAGMA temp_store = MEMORY;"
@@ -139,6 +138,28 @@ static det_status sqlite_exec(struct db *db, const char *text, struct err *err)
                 : DET_OK;
 }
 
+static det_status pragma_number(struct db *db, const char *text, int64_t *ret_number,
+                                struct err *err)
+{
+    sqlite3_stmt *handle = NULL;
+    int code = sqlite3_prepare_v2(db->engine, text, -1, &handle, NULL);
+
+    if (!code && sqlite3_step(handle) == SQLITE_ROW)
+        *ret_number = sqlite3_column_int64(handle, 0);
+    code = sqlite3_finalize(handle);
+    return code ? last_failure(db, err) : DET_OK;
+}
+
+/* Setting it writes the first page, even if it is set already; and on a full disk nothing
+ * can be written. */
+static det_status set_vacuum(struct db *db, struct err *err)
+{
+    int64_t mode = 0;
+    det_status st = pragma_number(db, "PRAGMA auto_vacuum", &mode, err);
+
+    return st || mode ? st : sqlite_exec(db, "PRAGMA auto_vacuum = INCREMENTAL", err);
+}
+
 static det_status sqlite_open(struct db *db, struct io *io, struct err *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -149,8 +170,9 @@ static det_status sqlite_open(struct db *db, struct io *io, struct err *err)
     /* Memory statistics lock at every allocation.  If SQLite is already initialised,
      * the call fails, which is harmless. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    st = io_is_memory(io) ? vfs_memory_take(io, &db->vfs_memory, &vfs, err)
-                          : vfs_disk_take(&db->vfs_disk, &vfs, err);
+    st = io_is_memory(io) || db->is_alone
+             ? vfs_memory_take(io, &db->vfs_memory, &vfs, err)
+             : vfs_disk_take(&db->vfs_disk, &vfs, err);
     if (st)
         return st;
     if (!db->is_read_only)
@@ -159,7 +181,9 @@ static det_status sqlite_open(struct db *db, struct io *io, struct err *err)
     if (code)
         return report_failure(db, code, err);
     sqlite3_busy_timeout(db->engine, BUSY_MS);
-    st = sqlite_exec(db, db->is_read_only ? reader_pragmas : writer_pragmas, err);
+    st = db->is_read_only ? DET_OK : set_vacuum(db, err);
+    if (!st)
+        st = sqlite_exec(db, db->is_read_only ? reader_pragmas : writer_pragmas, err);
     /* After the pragmas: setting wal_autocheckpoint removes the hook. */
     sqlite3_wal_hook(db->engine, note_commit, db);
     return st;
@@ -303,18 +327,6 @@ static det_status sqlite_checkpoint(struct db *db, bool is_whole, struct err *er
     return DET_OK;
 }
 
-static det_status pragma_number(struct db *db, const char *text, int64_t *ret_number,
-                                struct err *err)
-{
-    sqlite3_stmt *handle = NULL;
-    int code = sqlite3_prepare_v2(db->engine, text, -1, &handle, NULL);
-
-    if (!code && sqlite3_step(handle) == SQLITE_ROW)
-        *ret_number = sqlite3_column_int64(handle, 0);
-    code = sqlite3_finalize(handle);
-    return code ? last_failure(db, err) : DET_OK;
-}
-
 /* A step moves at most 512 pages from the end of the file into holes. */
 static det_status sqlite_shrink(struct db *db, bool everything, bool *ret_did,
                                 struct err *err)
@@ -330,6 +342,62 @@ static det_status sqlite_shrink(struct db *db, bool everything, bool *ret_did,
     if (!*ret_did)
         return st;
     return sqlite_exec(db, "PRAGMA incremental_vacuum(512)", err);
+}
+
+/* Through the connection's own handles: to close another one would give up its locks. */
+static sqlite3_file *open_file(struct db *db, enum db_file which)
+{
+    sqlite3_file *file = NULL;
+    int op =
+        which == DB_FILE_LOG ? SQLITE_FCNTL_JOURNAL_POINTER : SQLITE_FCNTL_FILE_POINTER;
+
+    if (sqlite3_file_control(db->engine, "main", op, &file) || !file || !file->pMethods)
+        return NULL;
+    return file;
+}
+
+static det_status sqlite_file_size(struct db *db, enum db_file which,
+                                   uint64_t *ret_size, struct err *err)
+{
+    sqlite3_file *file = open_file(db, which);
+    sqlite3_int64 size = 0;
+    int code = file ? file->pMethods->xFileSize(file, &size) : SQLITE_OK;
+
+    if (code)
+        return report_failure(db, code, err);
+    *ret_size = (uint64_t)size;
+    return DET_OK;
+}
+
+static det_status sqlite_file_read(struct db *db, enum db_file which, uint64_t offset,
+                                   void *bytes, size_t len, struct err *err)
+{
+    sqlite3_file *file = open_file(db, which);
+    int code;
+
+    if (!file)
+        return err_set(err, DET_IO, "the log of the database '%s' is not open",
+                       db->path);
+    code = file->pMethods->xRead(file, bytes, (int)len, (sqlite3_int64)offset);
+    return code && code != SQLITE_IOERR_SHORT_READ ? report_failure(db, code, err)
+                                                   : DET_OK;
+}
+
+static det_status sqlite_check(struct db *db, struct err *err)
+{
+    sqlite3_stmt *handle = NULL;
+    const char *found = NULL;
+    det_status st = DET_OK;
+    int code =
+        sqlite3_prepare_v2(db->engine, "PRAGMA quick_check(1)", -1, &handle, NULL);
+
+    if (!code && sqlite3_step(handle) == SQLITE_ROW)
+        found = (const char *)sqlite3_column_text(handle, 0);
+    if (found && strcmp(found, "ok"))
+        st = err_set(err, DET_CORRUPT, "the database '%s' is damaged: %.*s", db->path,
+                     (int)MIN(strcspn(found, "\r\n"), (size_t)100), found);
+    code = sqlite3_finalize(handle);
+    return !st && code ? last_failure(db, err) : st;
 }
 
 const struct db_driver db_sqlite = {
@@ -356,5 +424,8 @@ const struct db_driver db_sqlite = {
     .is_in_transaction = sqlite_is_in_transaction,
     .checkpoint = sqlite_checkpoint,
     .shrink = sqlite_shrink,
+    .file_size = sqlite_file_size,
+    .file_read = sqlite_file_read,
+    .check = sqlite_check,
     .watch = sqlite_watch,
 };

@@ -20,7 +20,7 @@ static const struct sql migrate_sql[] = {
 };
 const struct sql_table migrate_sql_table = SQL_TABLE(migrate_sql);
 
-static det_status version_get(struct db *db, int64_t *ret_version, struct err *err)
+det_status db_version(struct db *db, int64_t *ret_version, struct err *err)
 {
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &migrate_sql[VERSION_GET], err);
@@ -44,40 +44,47 @@ static det_status version_add(struct db *db, const struct migration *migration,
 static det_status apply_migration(struct db *db, const struct migration *migration,
                                   struct err *err)
 {
-    det_status st = db_begin(db, err);
+    det_status st = db_exec(db, migration->text, err);
 
-    if (st)
-        return st;
-    st = db_exec(db, migration->text, err);
-    if (!st)
-        st = version_add(db, migration, err);
-    if (!st)
-        st = db_commit(db, err);
-    if (st)
-        db_rollback(db);
-    return st;
+    return st ? st : version_add(db, migration, err);
 }
 
-det_status db_migrate(struct db *db, uint32_t upto, struct err *err)
+det_status db_schema_number(struct db *db, int64_t *ret_number, struct err *err)
 {
-    int64_t version = 0;
     det_status st = db_exec(db,
                             "CREATE TABLE IF NOT EXISTS schema_versions ("
                             "version INTEGER PRIMARY KEY, name TEXT NOT NULL)",
                             err);
 
+    *ret_number = 0;
+    return st ? st : db_version(db, ret_number, err);
+}
+
+det_status db_migrate(struct db *db, uint32_t upto, struct err *err)
+{
+    int64_t version;
+    det_status st = db_schema_number(db, &version, err);
+
     assert(upto <= migration_count);
-    if (!st)
-        st = version_get(db, &version, err);
     if (st)
         return st;
     if (version > migration_count)
         return err_set(
             err, DET_STATE,
             "the database '%s' was written by a newer det (its schema is number "
-            "%" PRId64 ", this one knows %" PRIu32 "): use a newer det",
-            db->path, version, migration_count);
+            "%" PRId64 ", this one knows %" PRIu32 "): use a newer det, or go back to "
+            "the copy '%s.schema-NN' that it kept before it upgraded",
+            db->path, version, migration_count, db->path);
+    if (version >= upto)
+        return DET_OK;
+    st = db_begin(db, err);
+    if (st)
+        return st;
     for (uint32_t i = (uint32_t)version; i < upto && !st; i++)
         st = apply_migration(db, &migrations[i], err);
+    if (!st)
+        st = db_commit(db, err);
+    if (st)
+        db_rollback(db);
     return st;
 }

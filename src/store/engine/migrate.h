@@ -19,9 +19,15 @@ struct migration {
 extern const struct migration migrations[];
 extern const uint32_t migration_count;
 
-/* Applies the missing migrations up to number `upto`, each in its own transaction.
- * Pass migration_count for all; tests stop earlier.  DET_STATE: the database is newer
+/* The number of the last migration that was applied; 0: the database is new, and gets the
+ * table that holds the number. */
+det_status db_schema_number(struct db *db, int64_t *ret_number, struct err *err);
+/* Applies the missing migrations up to number `upto`, in one transaction: after a
+ * failure the earlier program still works.  Pass migration_count for all; tests stop
+ * earlier.  DET_STATE: the database is newer
  * than this program. */
 det_status db_migrate(struct db *db, uint32_t upto, struct err *err);
+/* The same, of a database that is not new; writes nothing. */
+det_status db_version(struct db *db, int64_t *ret_version, struct err *err);
 
 #endif

@@ -56,14 +56,12 @@ void sql_build_ids(struct sql_build *b, const char *what, const struct field_i64
     buf_puts(&b->text, ")");
 }
 
-void sql_build_states(struct sql_build *b, const char *what, const char *const *names,
-                      uint32_t states)
+void sql_build_state_list(struct sql_build *b, const char *what,
+                          const char *const *names, uint32_t states)
 {
     const char *comma = "";
 
-    if (!states)
-        return;
-    buf_printf(&b->text, " AND %s IN (", what);
+    buf_printf(&b->text, "%s IN (", what);
     for (uint32_t i = 0; names[i]; i++) {
         if (!(states >> i & 1))
             continue;
@@ -71,6 +69,15 @@ void sql_build_states(struct sql_build *b, const char *what, const char *const *
         comma = ", ";
     }
     buf_puts(&b->text, ")");
+}
+
+void sql_build_states(struct sql_build *b, const char *what, const char *const *names,
+                      uint32_t states)
+{
+    if (!states)
+        return;
+    buf_puts(&b->text, " AND ");
+    sql_build_state_list(b, what, names, states);
 }
 
 void sql_build_columns(struct sql_build *b, const char *prefix,

@@ -39,6 +39,9 @@ void sql_build_ids(struct sql_build *b, const char *what, const struct field_i64
 /* " AND what IN ('A', 'B')" for a bit set of named states; nothing for 0. */
 void sql_build_states(struct sql_build *b, const char *what, const char *const *names,
                       uint32_t states);
+/* The same without " AND ". */
+void sql_build_state_list(struct sql_build *b, const char *what,
+                          const char *const *names, uint32_t states);
 /* "prefix.a, prefix.b, ..." */
 void sql_build_columns(struct sql_build *b, const char *prefix,
                        const struct field *fields);

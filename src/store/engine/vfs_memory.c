@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vfs_memory.c - SQLite on a memory file system of base/io/io.h.
+/* vfs_memory.c - SQLite on a file system of base/io/io.h: one in memory, or the machine's
+ * if only this process uses the database (DB_ALONE in db.h).
  *
  * The files are those of `io`, so its faults, its limit and its power loss act on the
  * database as on a disk.  A node per database holds what SQLite shares between

@@ -11,6 +11,7 @@
 #include "store/engine/db.h"
 #include "store/engine/row.h"
 #include "store/engine/sql_build.h"
+#include "store/experiment/trial_sql.h"
 #include "store/page.h"
 #include "store/sql_tables.h"
 
@@ -186,6 +187,32 @@ static const struct field view_fields[] = {
     FIELD_END,
 };
 
+void experiment_build_states(struct sql_build *b, const char *what,
+                             const char *const *names, uint32_t states,
+                             const char *live)
+{
+    uint32_t stored = states & (LIVE_BIT(LIVE_NONE) - 1);
+    const char *comma = "";
+
+    if (stored == states) {
+        sql_build_states(b, what, names, states);
+        return;
+    }
+    buf_puts(&b->text, " AND (");
+    if (stored) {
+        sql_build_state_list(b, what, names, stored);
+        buf_puts(&b->text, " OR ");
+    }
+    buf_printf(&b->text, "%s IN (", live);
+    for (uint32_t i = LIVE_QUEUED; live_state_names[i]; i++) {
+        if (!(states & LIVE_BIT(i)))
+            continue;
+        buf_printf(&b->text, "%s%u", comma, i);
+        comma = ", ";
+    }
+    buf_puts(&b->text, "))");
+}
+
 /* The owner, the project and the workspace. */
 #define JOINS                                                                          \
     " LEFT JOIN users u ON u.id = e.owner_id"                                          \
@@ -204,20 +231,14 @@ static void build_view(struct sql_build *b, bool with_config)
             buf_puts(&b->text, "NULL, ");
     }
     sql_build_columns(b, "e", view_fields);
-    buf_puts(
-        &b->text,
-        ", COALESCE(u.username, ''), COALESCE(u.display_name, ''),"
-        " COALESCE(p.name, ''), COALESCE(p.owner_id, 0), COALESCE(w.id, 0),"
-        " COALESCE(w.name, ''), COALESCE(p.is_archived OR w.is_archived, FALSE),"
-        " CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"
-        "  WHERE n.experiment_id = e.id) ELSE e.trials END,"
-        " t.id, t.best_metric,"
-        " CASE WHEN e.is_unmanaged AND e.state = 'ACTIVE' THEN 4 WHEN e.state = "
-        "'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
-        "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
-        "  ELSE 1 END) FROM allocations a"
-        "  WHERE a.experiment_id = e.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END"
-        " FROM experiments e");
+    buf_puts(&b->text,
+             ", COALESCE(u.username, ''), COALESCE(u.display_name, ''),"
+             " COALESCE(p.name, ''), COALESCE(p.owner_id, 0), COALESCE(w.id, 0),"
+             " COALESCE(w.name, ''), COALESCE(p.is_archived OR w.is_archived, FALSE),"
+             " CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"
+             "  WHERE n.experiment_id = e.id) ELSE e.trials END,"
+             " t.id, t.best_metric,"
+             " " LIVE_STATE_SQL("e", "a.experiment_id = e.id") " FROM experiments e");
     if (with_config)
         buf_puts(&b->text, " LEFT JOIN experiment_configs c ON c.id = e.id");
     buf_puts(&b->text,
@@ -334,7 +355,8 @@ static void build_where(struct sql_build *b, const struct experiment_query *quer
     if (query->has_archived)
         buf_printf(&b->text, " AND e.is_archived = %s",
                    query->archived ? "TRUE" : "FALSE");
-    sql_build_states(b, "e.state", experiment_state_names, query->states);
+    experiment_build_states(b, "e.state", experiment_state_names, query->states,
+                            LIVE_STATE_SQL("e", "a.experiment_id = e.id"));
     for (size_t i = 0; i < query->users.count; i++)
         sql_build_str(b, i ? ", " : " AND u.username IN (", query->users.at[i],
                       i + 1 < query->users.count ? "" : ")");

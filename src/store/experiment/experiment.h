@@ -14,6 +14,7 @@
 struct arena;
 struct buf;
 struct db;
+struct sql_build;
 
 /* ---- rows (inside a write job) --------------------------------------------------- */
 
@@ -38,6 +39,12 @@ det_status store_experiment_put(struct db *db, const struct experiment *row,
 /* What an ACTIVE experiment or trial is doing. */
 enum live_state { LIVE_NONE, LIVE_QUEUED, LIVE_PULLING, LIVE_STARTING, LIVE_RUNNING };
 extern const char *const live_state_names[]; /* "", "QUEUED", ... */
+/* Its bit in a set of states that also holds stored ones: behind all of these. */
+#define LIVE_BIT(live) (UINT32_C(1) << (24 + (live)))
+/* " AND (what IN ('A', 'B') OR live IN (1, 2))" for such a set; `live`: LIVE_STATE_SQL(). */
+void experiment_build_states(struct sql_build *b, const char *what,
+                             const char *const *names, uint32_t states,
+                             const char *live);
 
 struct experiment_view {
     struct experiment row;
@@ -75,7 +82,7 @@ struct experiment_query {
     struct field_strs labels; /* all of them */
     bool has_archived;
     bool archived;
-    uint32_t states; /* bit set of enum experiment_state; 0: all */
+    uint32_t states; /* bits of enum experiment_state, and LIVE_BIT()s; 0: all */
     struct field_strs users;
     struct field_i64s user_ids;
     struct field_i64s ids;

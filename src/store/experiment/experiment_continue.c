@@ -20,7 +20,7 @@ enum { CONFIG_MEM = 64 << 20 };
 /* The latest of a trial's checkpoints that still exists, known to the heart or not. */
 #define STILL_THERE(what)                                                              \
     "(SELECT c." what " FROM checkpoints c"                                            \
-    "  WHERE c.trial_id = t.id AND c.state = 'COMPLETED'"                              \
+    "  WHERE c.trial_id = t.id AND c.state = 'COMPLETED' AND NOT c.is_late"            \
     "  ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid LIMIT 1)"
 
 static const struct sql experiment_continue_sql[] = {
@@ -31,7 +31,8 @@ static const struct sql experiment_continue_sql[] = {
             "steps_completed") ", 0),"
                                "  t.warm_start, t.is_stopped_by_searcher,"
                                "  t.has_invalid_hparams, t.is_retry_cancelled,"
-                               "  t.blocked_agents, t.progress"
+                               "  t.blocked_agents, t.progress,"
+                               "  t.is_metric_checked, t.lacks_metric"
                                "  FROM trials t WHERE t.experiment_id = $1"
                                " ORDER BY t.number"),
     SQL(CONTINUE_LATEST,

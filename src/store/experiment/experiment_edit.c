@@ -7,6 +7,7 @@
 
 #include "base/memory/arena.h"
 #include "data/json/json.h"
+#include "model/experiment_text.h"
 #include "store/checkpoint/collect.h"
 #include "store/engine/db.h"
 #include "store/experiment/experiment.h"
@@ -55,7 +56,10 @@ det_status store_experiment_archive(struct db *db, int64_t id, bool is_archived,
     if (st)
         return st;
     if (!experiment_is_terminal(standing.state))
-        return err_set(err, DET_STATE, "Experiment is not in terminal state.");
+        return err_set(err, DET_STATE,
+                       "Experiment is not in terminal state: it is %s; wait for its "
+                       "end, or stop it first",
+                       experiment_state_names[standing.state]);
     if (is_archived && standing.is_archived)
         return err_set(err, DET_STATE, "Experiment is already archived.");
     if (!is_archived && !standing.is_archived)
@@ -236,8 +240,12 @@ det_status store_experiment_relabel(struct db *db, int64_t id, const char *add,
             add = NULL;
         json_push(result, json_new_str(mem, text));
     }
-    if (add)
+    if (add) {
         json_push(result, json_new_str(mem, add));
+        st = experiment_labels_check(result, err);
+    }
+    if (st)
+        return st;
     patch.labels = json_text(mem, result);
     if (mem->has_failed || !patch.labels) /* without memory a label may be missing */
         return err_default(err, DET_NOMEM);

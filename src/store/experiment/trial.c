@@ -33,17 +33,18 @@ static const struct sql trial_sql[] = {
         "  hparams, restarts, run_id, start_us, end_us, latest_checkpoint, "
         "latest_steps,"
         "  warm_start, is_stopped_by_searcher, has_invalid_hparams, is_retry_cancelled,"
-        "  blocked_agents, progress)"
+        "  blocked_agents, progress, is_metric_checked, lacks_metric)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
         "$16,"
-        "  $17, $18, $19, $20)"),
+        "  $17, $18, $19, $20, $21, $22)"),
     SQL(TRIAL_PUT,
         "UPDATE trials SET experiment_id = $2, number = $3, state = $4, request_id = "
         "$5,"
         "  task_id = $6, seed = $7, hparams = $8, restarts = $9, run_id = $10,"
         "  start_us = $11, end_us = $12, latest_checkpoint = $13, latest_steps = $14,"
         "  warm_start = $15, is_stopped_by_searcher = $16, has_invalid_hparams = $17,"
-        "  is_retry_cancelled = $18, blocked_agents = $19, progress = $20"
+        "  is_retry_cancelled = $18, blocked_agents = $19, progress = $20,"
+        "  is_metric_checked = $21, lacks_metric = $22"
         " WHERE id = $1"),
     SQL(TRIAL_RUNNER_STATE, "UPDATE trials SET runner_state = $2 WHERE id = $1"),
     SQL(TRIAL_LOG_POLICY, "UPDATE trials SET log_policy_matched = $2 WHERE id = $1"),
@@ -139,6 +140,9 @@ det_status store_trial_merge_metadata(struct db *db, int64_t id,
     if (st)
         return st;
     json_merge(mem, all, metadata);
+    if (json_count(all) > TRIAL_METADATA_VALUES)
+        return err_set(err, DET_TOO_LARGE, "metadata would have more than %d values",
+                       TRIAL_METADATA_VALUES);
     text = json_text(mem, all);
     if (!text || mem->has_failed)
         return err_default(err, DET_NOMEM);

@@ -17,7 +17,8 @@ det_status store_trial_put(struct db *db, const struct trial *row, struct err *e
 det_status store_trial_set_runner_state(struct db *db, int64_t id, const char *state,
                                         struct err *err);
 /* Merges `metadata` (a JSON object) into the trial's metadata and returns the
- * result. */
+ * result.  DET_TOO_LARGE: it would have too many values, which the writer must read. */
+enum { TRIAL_METADATA_VALUES = 10000 };
 det_status store_trial_merge_metadata(struct db *db, int64_t id,
                                       const struct json *metadata, struct arena *mem,
                                       const char **ret_metadata, struct err *err);

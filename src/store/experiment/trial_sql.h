@@ -33,4 +33,13 @@
     "1)"                                                                               \
     "  FROM metric_runs r WHERE r.trial_id = t.id AND r.top IS NULL) AS m)"
 
+/* The live state (enum live_state) of `row`, an experiment or a trial, by its allocations `a`
+ * that are `its`.  The experiment is `e`. */
+#define LIVE_STATE_SQL(row, its)                                                       \
+    "CASE WHEN " row ".state = 'ACTIVE' AND e.is_unmanaged THEN 4 WHEN " row           \
+    ".state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"                         \
+    "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"             \
+    "  ELSE 1 END) FROM allocations a WHERE " its                                      \
+    "  AND a.state <> 'TERMINATED'), 1) ELSE 0 END"
+
 #endif

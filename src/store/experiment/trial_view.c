@@ -9,6 +9,7 @@
 #include "base/memory/arena.h"
 #include "store/engine/db.h"
 #include "store/engine/sql_build.h"
+#include "store/experiment/experiment.h"
 #include "store/experiment/trial_sql.h"
 #include "store/page.h"
 
@@ -38,6 +39,9 @@ static const struct field view_fields[] = {
     FIELD_END,
 };
 
+#define LIVE_TRIAL_SQL                                                                 \
+    LIVE_STATE_SQL("t", "a.experiment_id = t.experiment_id AND a.trial_id = t.id")
+
 static void build_view(struct sql_build *b)
 {
     buf_puts(&b->text, "SELECT ");
@@ -49,11 +53,7 @@ static void build_view(struct sql_build *b)
              " " TRIAL_ON_SLOTS_SQL ","
              " (SELECT a.exit_reason FROM allocations a WHERE a.trial_id = t.id"
              "  ORDER BY a.id DESC LIMIT 1),"
-             " CASE WHEN t.state = 'ACTIVE' AND e.is_unmanaged THEN 4"
-             " WHEN t.state = 'ACTIVE' THEN COALESCE((SELECT MAX(CASE a.state"
-             "  WHEN 'RUNNING' THEN 4 WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2"
-             "  ELSE 1 END) FROM allocations a WHERE a.experiment_id = t.experiment_id"
-             "  AND a.trial_id = t.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END,"
+             " " LIVE_TRIAL_SQL ","
              " (SELECT p.project_key FROM projects p WHERE p.id = e.project_id)"
              " FROM trials t JOIN experiments e ON e.id = t.experiment_id");
 }
@@ -127,7 +127,8 @@ static det_status build_order(struct sql_build *b, const struct trial_query *que
 static void build_where(struct sql_build *b, const struct trial_query *query)
 {
     buf_printf(&b->text, " WHERE t.experiment_id = %" PRId64, query->experiment_id);
-    sql_build_states(b, "t.state", trial_state_names, query->states);
+    experiment_build_states(b, "t.state", trial_state_names, query->states,
+                            LIVE_TRIAL_SQL);
 }
 
 static det_status count_rows(struct db *db, const struct trial_query *query,
@@ -137,7 +138,10 @@ static det_status count_rows(struct db *db, const struct trial_query *query,
 
     build_where(&b, query);
     CLEANUP(db_query_done)
-    struct db_query q = sql_build_query(&b, db, "SELECT COUNT(*) FROM trials t", err);
+    struct db_query q = sql_build_query(&b, db,
+                                        "SELECT COUNT(*) FROM trials t"
+                                        " JOIN experiments e ON e.id = t.experiment_id",
+                                        err);
 
     if (db_next(&q))
         *ret_total = db_col_i64(&q);

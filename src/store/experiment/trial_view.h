@@ -49,7 +49,7 @@ static inline int64_t trial_on_slots_us(int64_t stored_us, int64_t now_us)
 
 struct trial_query {
     int64_t experiment_id;
-    uint32_t states; /* bit set; 0: all */
+    uint32_t states; /* as in experiment_query */
     const char *sort;
     int64_t now_us; /* for SORT_BY_DURATION: runs that go on count until now */
     bool is_descending;

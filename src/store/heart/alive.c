@@ -29,7 +29,7 @@ static const struct sql alive_sql[] = {
         "SELECT id, experiment_id, number, state, request_id, task_id, seed, hparams,"
         "  restarts, run_id, start_us, end_us, latest_checkpoint, latest_steps,"
         "  warm_start, is_stopped_by_searcher, has_invalid_hparams, is_retry_cancelled,"
-        "  blocked_agents, progress"
+        "  blocked_agents, progress, is_metric_checked, lacks_metric"
         "  FROM trials WHERE state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
         "  AND NOT (SELECT e.is_unmanaged FROM experiments e"
         "   WHERE e.id = experiment_id) ORDER BY id"),

@@ -20,7 +20,7 @@ static const struct sql mark_sql[] = {
         " ON CONFLICT (sender) DO UPDATE SET seq = $2 WHERE marks.seq < $2"),
     /* master/api/tasks/allocations.c gives the mark of an exit its name. */
     SQL(REPORT_MARK,
-        "SELECT a.name, a.run_id, t.run_id, a.state = 'TERMINATED' OR EXISTS"
+        "SELECT a.name, a.run_id <> t.run_id OR a.state = 'TERMINATED', EXISTS"
         "  (SELECT 1 FROM marks m WHERE m.sender ="
         "   'exit ' || a.name || '/' || CAST($2 AS TEXT)),"
         "  COALESCE((SELECT r.number FROM report_marks r"
@@ -46,31 +46,27 @@ det_status store_mark_advance(struct db *db, const char *sender, int64_t seq,
 }
 
 det_status store_report_mark(struct db *db, const struct report_sender *sender,
-                             int64_t *ret_number, struct err *err)
+                             struct report_mark *ret_mark, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 10);
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &mark_sql[REPORT_MARK], err);
+    struct report_mark mark;
     const char *name;
-    int64_t run_id, current;
 
     db_bind_i64(&q, sender->allocation_id);
     db_bind_i64(&q, sender->source);
     if (!db_next(&q))
         return q.status ? q.status : err_set(err, DET_STATE, "the allocation is gone");
     name = db_col_str(&q, &mem);
-    run_id = db_col_i64(&q);
-    current = db_col_i64(&q);
-    if (q.status)
-        return q.status;
-    if (run_id != current)
+    mark.is_late = db_col_bool(&q);
+    if (db_col_bool(&q) && !q.status)
         return err_set(err, DET_STATE,
-                       "run %" PRId64 " (allocation %s) is over, its trial's run is "
-                       "now %" PRId64,
-                       run_id, name, current);
-    if (db_col_bool(&q))
-        return err_set(err, DET_STATE, "allocation %s is over", name);
-    *ret_number = db_col_i64(&q);
+                       "the end of allocation %s was reported; nothing can be added",
+                       name);
+    mark.number = db_col_i64(&q);
+    if (!q.status)
+        *ret_mark = mark;
     return q.status;
 }
 

@@ -20,11 +20,13 @@ struct report_sender {
     int64_t allocation_id;
     int64_t source; /* its rank */
 };
-/* The number of the last report that is stored; 0: none.  DET_STATE: no more reports
- * are accepted, because the allocation is over, its share's exit was reported, or its
- * trial has a later run. */
+struct report_mark {
+    int64_t number; /* of the last report that is stored; 0: none */
+    bool is_late;   /* the run was given up: it is over, or its trial has a later one */
+};
+/* DET_STATE: no more reports are accepted, because the share's exit was reported. */
 det_status store_report_mark(struct db *db, const struct report_sender *sender,
-                             int64_t *ret_number, struct err *err);
+                             struct report_mark *ret_mark, struct err *err);
 det_status store_report_mark_set(struct db *db, const struct report_sender *sender,
                                  int64_t number, struct err *err);
 

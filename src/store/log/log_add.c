@@ -29,6 +29,9 @@ enum {
     SENDER_PUT,
     VALUE_ADD,
     VALUES_GET,
+    LIVE_PUT,
+    LIVE_DROP,
+    LIVE_OF,
 };
 
 static const struct sql log_add_sql[] = {
@@ -50,6 +53,11 @@ static const struct sql log_add_sql[] = {
                    " ON CONFLICT DO NOTHING"),
     SQL(VALUES_GET, "SELECT v.value FROM log_tasks t JOIN log_values v ON v.task = t.id"
                     " WHERE t.task_id = $1 AND v.kind = $2 ORDER BY v.value"),
+    SQL(LIVE_PUT, "INSERT INTO log_live (sender, task, data) VALUES ($1, $2, $3)"
+                  " ON CONFLICT (sender) DO UPDATE SET data = $3"),
+    SQL(LIVE_DROP, "DELETE FROM log_live WHERE sender >= $1 AND sender <= $2"),
+    SQL(LIVE_OF, "SELECT data FROM log_live WHERE sender >= $1 AND sender <= $2"
+                 " ORDER BY sender"),
 };
 const struct sql_table log_add_sql_table = SQL_TABLE(log_add_sql);
 
@@ -328,7 +336,7 @@ static det_status add_lines(struct db *db, struct writer_cache *cache,
     return st;
 }
 
-/* ---- batches --------------------------------------------------------------------- */
+/* ---- senders --------------------------------------------------------------------- */
 
 det_status store_log_offset(struct db *db, const char *sender, int64_t *ret_offset,
                             struct err *err)
@@ -364,13 +372,111 @@ static uint32_t lines_before(const struct log_batch *batch, int64_t mark)
     return skip;
 }
 
+/* ---- lines that are being rewritten ---------------------------------------------- */
+
+static det_status live_drop(struct db *db, const char *first, const char *last,
+                            struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &log_add_sql[LIVE_DROP], err);
+
+    db_bind_str(&q, first);
+    db_bind_str(&q, last);
+    return db_run(&q);
+}
+
+static det_status live_put(struct db *db, const struct log_batch *batch,
+                           const struct log_task *task, struct err *err)
+{
+    CLEANUP(log_writer_done) struct log_writer w = LOG_WRITER_INIT;
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &log_add_sql[LIVE_PUT], err);
+    det_status st;
+
+    if (!batch->live)
+        return live_drop(db, batch->sender, batch->sender, err);
+    log_writer_add(&w, batch->live);
+    st = log_writer_end(&w);
+    if (st)
+        return err_default(err, st);
+    db_bind_str(&q, batch->sender);
+    db_bind_i64(&q, task->number);
+    db_bind_blob(&q, w.out.data, w.out.len);
+    return db_run(&q);
+}
+
+/* Adds the line in the current row to the log. */
+static det_status settle_line(struct db *db, struct writer_cache *cache,
+                              const char *task_id, struct db_query *q)
+{
+    struct log_reader reader;
+    struct log_task *task;
+    size_t len;
+    const void *bytes = db_col_blob(q, &len);
+    det_status st = task_of(db, cache, task_id, &task, q->err);
+
+    if (st)
+        return st;
+    log_reader_init(&reader, bytes, len, 0);
+    if (!log_reader_next(&reader))
+        return err_set(q->err, DET_CORRUPT, "a line of a log is damaged");
+    return add_lines(db, cache, task, &reader.line, 1, q->err);
+}
+
+det_status store_log_settle(struct db *db, const char *task_id, const char *allocation,
+                            struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &log_add_sql[LIVE_OF], err);
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 10);
+    struct writer_cache *cache = writer_cache_of(db);
+    /* the names of its senders lie between these two */
+    const char *first = arena_printf(&mem, "%s/", allocation);
+    const char *last = arena_printf(&mem, "%s/~", allocation);
+    det_status st = DET_OK;
+    bool has_any = false;
+
+    if (!cache || !first || !last)
+        return err_default(err, DET_NOMEM);
+    db_bind_str(&q, first);
+    db_bind_str(&q, last);
+    while (!st && db_next(&q)) {
+        has_any = true;
+        st = settle_line(db, cache, task_id, &q);
+    }
+    if (st || q.status)
+        return st ? st : q.status;
+    return has_any ? live_drop(db, first, last, err) : DET_OK;
+}
+
+/* ---- batches --------------------------------------------------------------------- */
+
+/* Adds the lines that are not stored yet. */
+static det_status add_batch(struct db *db, struct writer_cache *cache,
+                            const struct log_batch *batch, int64_t mark,
+                            uint32_t *ret_stored, struct err *err)
+{
+    struct log_task *task = NULL;
+    uint32_t skip = batch->sender ? lines_before(batch, mark) : 0;
+    bool is_new = !batch->sender || batch->end_offset > mark;
+    det_status st = task_of(db, cache, batch->task_id, &task, err);
+
+    if (!st && is_new)
+        st = add_lines(db, cache, task, batch->line + skip, batch->count - skip, err);
+    if (!st && is_new && batch->sender)
+        st = sender_put(db, batch, task, err);
+    if (!st && batch->sender)
+        st = live_put(db, batch, task, err);
+    if (!st && is_new)
+        *ret_stored = batch->count - skip;
+    return st;
+}
+
 det_status store_log_add(struct db *db, const struct log_batch *batch,
                          struct arena *mem, uint32_t *ret_stored, struct err *err)
 {
     struct writer_cache *cache = writer_cache_of(db);
-    struct log_task *task = NULL;
     int64_t mark = 0;
-    uint32_t skip = 0;
     det_status st = DET_OK;
 
     (void)mem;
@@ -380,19 +486,9 @@ det_status store_log_add(struct db *db, const struct log_batch *batch,
     writer_cache_trim(cache);
     if (batch->sender)
         st = store_log_offset(db, batch->sender, &mark, err);
-    if (st || (batch->sender && (batch->end_offset <= mark || batch->offset > mark)))
+    if (st || (batch->sender && (batch->end_offset < mark || batch->offset > mark)))
         return st; /* a duplicate, or something before it is missing */
-    st = task_of(db, cache, batch->task_id, &task, err);
-    if (st)
-        return st;
-    if (batch->sender)
-        skip = lines_before(batch, mark);
-    st = add_lines(db, cache, task, batch->line + skip, batch->count - skip, err);
-    if (!st && batch->sender)
-        st = sender_put(db, batch, task, err);
-    if (!st)
-        *ret_stored = batch->count - skip;
-    return st;
+    return add_batch(db, cache, batch, mark, ret_stored, err);
 }
 
 /* ---- what the filters could have ------------------------------------------------- */

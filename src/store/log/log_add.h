@@ -29,12 +29,19 @@ struct log_batch {
     const char *sender; /* NULL: no offsets */
     int64_t offset;
     int64_t end_offset;
+    /* What the sender's next line shows now, while it is being rewritten; NULL: it has
+     * no such line.  It is no line of the log before it has ended (store_log_live()). */
+    const struct log_line *live;
 };
 /* *ret_stored: lines added. */
 det_status store_log_add(struct db *db, const struct log_batch *batch,
                          struct arena *mem, uint32_t *ret_stored, struct err *err);
 /* The offset at which that sender should go on; 0: nothing is stored yet. */
 det_status store_log_offset(struct db *db, const char *sender, int64_t *ret_offset,
+                            struct err *err);
+/* The senders of that allocation will send no more: what their rewritten lines showed
+ * last becomes lines of the log. */
+det_status store_log_settle(struct db *db, const char *task_id, const char *allocation,
                             struct err *err);
 /* The values that filters can have: {"agentIds":[..],"rankIds":[..],...}. */
 det_status store_log_fields(struct db *db, const char *task_id, struct buf *ret_json,

@@ -25,6 +25,7 @@ enum {
     KEEP_TASK,
     KEEP_DELETE_SOME,
     KEEP_DELETE_SENDERS,
+    KEEP_DELETE_LIVE,
     KEEP_DELETE_VALUES,
     KEEP_DELETE_TASK,
 };
@@ -51,6 +52,7 @@ static const struct sql log_compact_sql[] = {
         "DELETE FROM log_chunks WHERE id IN (SELECT id FROM log_chunks"
         "  WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 64)"),
     SQL(KEEP_DELETE_SENDERS, "DELETE FROM log_senders WHERE task = $1"),
+    SQL(KEEP_DELETE_LIVE, "DELETE FROM log_live WHERE task = $1"),
     SQL(KEEP_DELETE_VALUES, "DELETE FROM log_values WHERE task = $1"),
     SQL(KEEP_DELETE_TASK, "DELETE FROM log_tasks WHERE id = $1"),
 };
@@ -301,8 +303,8 @@ det_status store_log_expire(struct db *db, int64_t now_us, int64_t default_days,
 det_status log_delete_step(struct db *db, const char *task_id, bool *ret_more,
                            struct err *err)
 {
-    static const int small[] = {KEEP_DELETE_SENDERS, KEEP_DELETE_VALUES,
-                                KEEP_DELETE_TASK};
+    static const int small[] = {KEEP_DELETE_SENDERS, KEEP_DELETE_LIVE,
+                                KEEP_DELETE_VALUES, KEEP_DELETE_TASK};
     CLEANUP(db_query_done)
     struct db_query q = db_query(db, &log_compact_sql[KEEP_TASK], err);
     struct writer_cache *cache = writer_cache_of(db);

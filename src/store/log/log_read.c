@@ -23,7 +23,7 @@
 enum { PAGE_BYTES = 64 << 10, MOST_BYTES = 4 << 20, SCAN_BYTES = 8 << 20 };
 enum { BEFORE_HIT = 64 }; /* bytes of a cut line before the found text */
 
-enum { READ_TASK, READ_UPTO, READ_FROM };
+enum { READ_TASK, READ_UPTO, READ_FROM, READ_LIVE };
 
 static const struct sql log_read_sql[] = {
     SQL(READ_TASK, "SELECT id FROM log_tasks WHERE task_id = $1"),
@@ -31,6 +31,7 @@ static const struct sql log_read_sql[] = {
                    " WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT 1"),
     SQL(READ_FROM, "SELECT id, last_line, from_us, to_us, size, data FROM log_chunks"
                    " WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 1"),
+    SQL(READ_LIVE, "SELECT data FROM log_live WHERE task = $1 ORDER BY sender"),
 };
 const struct sql_table log_read_sql_table = SQL_TABLE(log_read_sql);
 
@@ -381,6 +382,50 @@ det_status store_log_read(struct db *db, const struct log_query *query,
     r.is_end = !r.task;
     if (!st)
         st = read_page(&r, err);
+    if (!st)
+        st = take_lines(&r, ret_page, err);
+    log_scan_done(&r.scan);
+    vec_done(&r.found);
+    return st;
+}
+
+/* ---- lines that are being rewritten ---------------------------------------------- */
+
+static det_status read_live(struct page_reader *r, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(r->db, &log_read_sql[READ_LIVE], err);
+    det_status st = DET_OK;
+
+    db_bind_i64(&q, r->task);
+    while (!st && db_next(&q)) {
+        struct log_reader lines;
+        size_t len;
+        const void *bytes = db_col_blob(&q, &len);
+
+        if (!log_scan_begin(&r->scan, bytes, len))
+            continue;
+        log_reader_init(&lines, bytes, len, 0);
+        if (!log_reader_next(&lines))
+            st = damaged_chunk(err);
+        else if (line_matches(r, &lines.line))
+            st = keep_line(r, &lines.line, err);
+    }
+    return st ? st : q.status;
+}
+
+det_status store_log_live(struct db *db, const struct log_query *query,
+                          struct arena *mem, struct log_page *ret_page, struct err *err)
+{
+    struct log_query filters = *query;
+    struct page_reader r = {.db = db, .query = &filters, .mem = mem, .is_end = true};
+    det_status st = log_scan_init(&r.scan, query, err);
+
+    filters.after_id = filters.before_id = 0;
+    if (!st)
+        st = find_task(&r, err);
+    if (!st && r.task)
+        st = read_live(&r, err);
     if (!st)
         st = take_lines(&r, ret_page, err);
     log_scan_done(&r.scan);

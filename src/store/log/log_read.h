@@ -53,5 +53,10 @@ det_status store_log_check(const struct log_query *query, struct err *err);
 det_status store_log_read(struct db *db, const struct log_query *query,
                           struct arena *mem, struct log_page *ret_page,
                           struct err *err);
+/* What lines that are being rewritten show now, at most one per sender; their id is 0.
+ * Filters apply, bounds of lines and `limit` do not. */
+det_status store_log_live(struct db *db, const struct log_query *query,
+                          struct arena *mem, struct log_page *ret_page,
+                          struct err *err);
 
 #endif

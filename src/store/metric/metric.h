@@ -23,6 +23,10 @@
  * Rollback.  If a later run goes back, all rows of the earlier run with steps >= cut
  * are archived: one number in `metric_runs`; no row changes, and none is deleted.
  *
+ * Late reports.  What a run had accepted, and delivers only after the platform has given
+ * the run up, counts nowhere.  It is kept as the reports of a run of its own,
+ * metric_late_run(), which is archived as a whole.
+ *
  * Blocks of one (trial, group, run) never overlap; tail rows may lie anywhere. */
 #ifndef STORE_METRIC_METRIC_H
 #define STORE_METRIC_METRIC_H
@@ -33,10 +37,24 @@
 
 enum {
     METRIC_BLOCK_ROWS = 1024,
+    METRIC_BLOCK_ROWS_MOST = 2 * METRIC_BLOCK_ROWS, /* a rest joins the block before it */
     METRIC_SHAPES = 256, /* per trial and group; then JSON takes over */
 };
 
-#define METRIC_UNCUT INT64_MAX
+#define METRIC_UNCUT   INT64_MAX
+#define METRIC_ALL_CUT (-1) /* also rows without steps */
+
+/* Under which run_id the late reports of a run are stored.  It is below all others. */
+static inline int64_t metric_late_run(int64_t run_id)
+{
+    return -1 - run_id;
+}
+
+/* The run whose reports are stored under this run_id. */
+static inline int64_t metric_run_number(int64_t run_id)
+{
+    return run_id < 0 ? -1 - run_id : run_id;
+}
 
 struct metric_key {
     int64_t trial_id;

@@ -18,9 +18,11 @@
 #include "base/compiler.h"
 #include "base/memory/arena.h"
 #include "data/json/json.h"
+#include "data/json/json_index.h"
 #include "store/blob.h"
 #include "store/engine/db.h"
 #include "store/metric/metric.h"
+#include "store/metric/metric_admit.h"
 #include "store/metric/metric_compact.h"
 #include "store/metric/metric_parts.h"
 #include "store/metric/metric_rows.h"
@@ -53,9 +55,8 @@ static const struct sql metric_add_sql[] = {
     SQL(GROUP_ADD, "INSERT INTO metric_groups (id, name)"
                    " VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM metric_groups), $1)"
                    " RETURNING id"),
-    SQL(RUN_ADD,
-        "INSERT INTO metric_runs (trial_id, group_id, run_id) VALUES ($1, $2, $3)"
-        " ON CONFLICT DO NOTHING"),
+    SQL(RUN_ADD, "INSERT INTO metric_runs (trial_id, group_id, run_id, cut)"
+                 " VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"),
     SQL(RUN_CUT,
         "UPDATE metric_runs SET cut = CASE WHEN group_id = $3 THEN $4 ELSE $4 + 1 END"
         " WHERE trial_id = $1 AND run_id < $2"
@@ -80,6 +81,14 @@ const struct sql_table metric_add_sql_table = SQL_TABLE(metric_add_sql);
 struct metric_text {
     const char *text; /* need not end with a NUL */
     size_t len;       /* 0: none */
+};
+
+struct writing {
+    struct db *db;
+    const struct metric_key *key;
+    struct metric_group *group;
+    struct arena *mem;
+    struct metric_admission *names; /* NULL: all are admitted */
 };
 
 /* ---- names ----------------------------------------------------------------------- */
@@ -111,12 +120,38 @@ static det_status shape_store(struct db *db, const struct metric_key *key,
     return db_run(&q);
 }
 
+static det_status shape_add(const struct writing *to, const struct metric_parts *parts,
+                            struct metric_shape **ret_shape, struct err *err)
+{
+    struct metric_shape *shape = metric_parts_shape(parts, to->group->shape_count + 1,
+                                                    &writer_cache_of(to->db)->mem);
+    det_status st =
+        shape ? shape_store(to->db, to->key, shape, err) : err_default(err, DET_NOMEM);
+
+    if (st)
+        return st;
+    to->group->shape_count++;
+    if (to->names)
+        to->names->fresh = (struct metric_parts){0};
+    *ret_shape = shape;
+    return DET_OK;
+}
+
+/* The shapes of a trial have all its names, also when the rows are JSON. */
+static det_status keep_fresh_names(const struct writing *to, struct err *err)
+{
+    struct metric_shape *shape;
+
+    if (!to->names || (!to->names->fresh.numbers && !to->names->fresh.others))
+        return DET_OK;
+    return shape_add(to, &to->names->fresh, &shape, err);
+}
+
 /* *ret_id is 0 if this trial has too many shapes: then everything is JSON. */
-static det_status shape_of(struct db *db, const struct metric_key *key,
-                           struct metric_group *group, const struct metric_parts *parts,
+static det_status shape_of(const struct writing *to, const struct metric_parts *parts,
                            int64_t *ret_id, struct err *err)
 {
-    struct writer_cache *cache = writer_cache_of(db);
+    struct metric_group *group = to->group;
     struct metric_shape **link = &group->shapes;
     struct metric_shape *shape;
     det_status st;
@@ -133,13 +168,11 @@ static det_status shape_of(struct db *db, const struct metric_key *key,
             return st;
         if (group->shape_count >= METRIC_SHAPES) {
             *ret_id = 0;
-            return DET_OK;
+            return keep_fresh_names(to, err);
         }
-        shape = metric_parts_shape(parts, group->shape_count + 1, &cache->mem);
-        st = shape ? shape_store(db, key, shape, err) : err_default(err, DET_NOMEM);
+        st = shape_add(to, parts, &shape, err);
         if (st)
             return st;
-        group->shape_count++;
     }
     shape->next = group->shapes;
     group->shapes = shape;
@@ -217,20 +250,13 @@ static det_status tail_write(struct db *db, int which, const struct metric_key *
     return q.status;
 }
 
-struct writing {
-    struct db *db;
-    const struct metric_key *key;
-    struct metric_group *group;
-    struct arena *mem;
-};
-
 static det_status parts_write(const struct writing *to, int which,
                               const struct slot *slot, const struct metric_parts *parts,
                               bool *ret_changed, struct err *err)
 {
     struct writer_cache *cache = writer_cache_of(to->db);
     int64_t shape = 0;
-    det_status st = shape_of(to->db, to->key, to->group, parts, &shape, err);
+    det_status st = shape_of(to, parts, &shape, err);
 
     if (st)
         return st;
@@ -264,7 +290,7 @@ det_status metric_tail_put(struct db *db, const struct metric_key *key,
                            struct metric_group *group, const struct metric_cells *row,
                            struct arena *mem, struct err *err)
 {
-    struct writing to = {db, key, group, mem};
+    struct writing to = {.db = db, .key = key, .group = group, .mem = mem};
     struct slot slot = {metric_place_of(row), row->id, row->report_us,
                         text_of(row->batch)};
     struct json *object = NULL;
@@ -290,10 +316,12 @@ static bool same_value(const struct json *a, const struct json *b)
     return json_equal(a, b);
 }
 
-static det_status merge_members(struct json *into, const struct metric_report *report,
-                                struct arena *mem, struct err *err)
+static det_status merge_members(const struct writing *to, struct json *into,
+                                const struct metric_report *report, struct err *err)
 {
+    CLEANUP(json_index_done) struct json_index index = {0};
     const struct json *avg = report->avg;
+    struct arena *mem = to->mem;
 
     /* This case is rare, so converting the numbers to a tree is fine. */
     if (report->values) {
@@ -304,15 +332,19 @@ static det_status merge_members(struct json *into, const struct metric_report *r
             return st;
         avg = tree;
     }
+    json_index_init(&index, into, avg ? avg->list.count : 0);
     json_each(item, avg) {
-        const struct json *old = json_get(into, item->key);
+        const struct json *old = json_index_get(&index, item->key);
 
+        if (to->names && to->names->dropped &&
+            !metric_is_admitted(to->db, to->key, item->key))
+            continue;
         if (old && !same_value(old, item))
             return err_set(err, DET_EXISTS,
                            "metric '%s' of group '%s' was already reported at %" PRId64
                            " steps with another value",
                            item->key, report->group, report->steps);
-        if (!old && !json_set(mem, into, item->key, json_copy(mem, item)))
+        if (!old && !json_add(mem, into, item->key, json_copy(mem, item)))
             return err_default(err, DET_NOMEM);
     }
     return DET_OK;
@@ -341,7 +373,7 @@ static det_status merge_row(const struct writing *to,
                        "batch metrics of group '%s' were already reported at %" PRId64
                        " steps",
                        report->group, report->steps);
-    st = merge_members(object, report, to->mem, err);
+    st = merge_members(to, object, report, err);
     if (st)
         return st;
     slot.id = rows.row[0].id;
@@ -375,13 +407,13 @@ static det_status group_id_of(struct db *db, const char *name, int64_t *ret_id,
     return db_run(&add);
 }
 
-static det_status run_with_key(struct db *db, int which, const struct metric_key *key,
-                               struct err *err)
+static det_status run_add(struct db *db, const struct metric_key *key, struct err *err)
 {
     CLEANUP(db_query_done)
-    struct db_query q = db_query(db, &metric_add_sql[which], err);
+    struct db_query q = db_query(db, &metric_add_sql[RUN_ADD], err);
 
     metric_key_bind(&q, key);
+    db_bind_i64(&q, key->run_id < 0 ? METRIC_ALL_CUT : METRIC_UNCUT);
     return db_run(&q);
 }
 
@@ -423,7 +455,9 @@ static det_status group_load(struct db *db, struct metric_key *key, const char *
     st = group_id_of(db, name, &group->group_id, err);
     key->group_id = group->group_id;
     if (!st)
-        st = run_with_key(db, RUN_ADD, key, err);
+        st = metric_admit_group(db, key, err);
+    if (!st)
+        st = run_add(db, key, err);
     if (!st)
         st = group_fill(db, key, group, err);
     for (struct metric_shape *shape = group->shapes; shape; shape = shape->next)
@@ -445,7 +479,7 @@ static det_status check_run(struct db *db, const struct metric_report *report,
                         : err_set(err, DET_NOT_FOUND, "trial '%" PRId64 "' not found",
                                   report->trial_id);
     run_id = db_col_i64(&q);
-    if (run_id != report->run_id)
+    if (run_id != report->run_id && !report->is_late)
         return err_set(err, DET_STATE,
                        "run %" PRId64 " of trial %" PRId64 " is over, its run is now "
                        "%" PRId64,
@@ -453,16 +487,17 @@ static det_status check_run(struct db *db, const struct metric_report *report,
     return DET_OK;
 }
 
-/* Finds the trial and checks that the report is of its current run.  The row is read
- * once; a change of the row drops it from the cache. */
+/* Finds the trial and checks that the report is of its current run, or late.  The row is
+ * read once; a change of the row drops it from the cache. */
 static det_status trial_of(struct db *db, struct writer_cache *cache,
                            const struct metric_report *report,
+                           const struct metric_key *key,
                            struct metric_trial **ret_trial, struct err *err)
 {
-    struct metric_trial *trial = map_get(&cache->trials, report->trial_id);
+    struct metric_trial *trial = writer_cache_trial(cache, key);
     det_status st;
 
-    if (trial && trial->run_id == report->run_id) {
+    if (trial) {
         *ret_trial = trial;
         return DET_OK;
     }
@@ -470,9 +505,9 @@ static det_status trial_of(struct db *db, struct writer_cache *cache,
     if (st)
         return st;
     trial = arena_new(&cache->mem, struct metric_trial);
-    if (!trial || !map_put(&cache->trials, report->trial_id, trial))
+    if (!trial || !map_put(&cache->trials, writer_cache_place(key), trial))
         return err_default(err, DET_NOMEM);
-    trial->run_id = report->run_id;
+    trial->run_id = key->run_id;
     trial->floor = INT64_MAX;
     *ret_trial = trial;
     return DET_OK;
@@ -621,7 +656,7 @@ static det_status roll_back(struct db *db, struct metric_trial *trial,
 {
     det_status st;
 
-    if (!report->has_steps || report->steps > trial->floor)
+    if (report->is_late || !report->has_steps || report->steps > trial->floor)
         return DET_OK;
     st = archive_beyond(db, at, report->steps, mem, err);
     if (!st)
@@ -700,6 +735,11 @@ static det_status add_row(const struct writing *to, struct writer_cache *cache,
     bool changed = false;
     det_status st = split_values(report, to->mem, &parts, &slot.batch, err);
 
+    *ret_is_new = false;
+    if (!st)
+        st = metric_admit(to->names, report, to->group->shapes, &parts, err);
+    if (!st && to->names->dropped && !parts.numbers && !parts.others && !slot.batch.len)
+        return DET_OK; /* nothing is left of it */
     if (!st)
         st = next_id(to->db, cache, &slot.id, err);
     slot.place.steps = report->has_steps ? report->steps : -1;
@@ -721,8 +761,12 @@ det_status store_metric_add(struct db *db, const struct metric_report *report,
                             struct arena *mem, bool *ret_is_new, struct err *err)
 {
     struct writer_cache *cache = writer_cache_of(db);
-    struct metric_key key = {.trial_id = report->trial_id, .run_id = report->run_id};
-    struct writing to = {.db = db, .key = &key, .mem = mem};
+    struct metric_key key = {.trial_id = report->trial_id,
+                             .run_id = report->is_late ? metric_late_run(report->run_id)
+                                                       : report->run_id};
+    struct metric_admission names = {
+        .db = db, .key = &key, .mem = mem, .most = report->names_most};
+    struct writing to = {.db = db, .key = &key, .mem = mem, .names = &names};
     struct metric_trial *trial = NULL;
     det_status st = check_report(report, err);
 
@@ -731,11 +775,12 @@ det_status store_metric_add(struct db *db, const struct metric_report *report,
     if (!cache)
         return err_default(err, DET_NOMEM);
     writer_cache_trim(cache);
-    st = trial_of(db, cache, report, &trial, err);
+    st = trial_of(db, cache, report, &key, &trial, err);
     if (!st)
         st = group_of(db, trial, &key, report->group, &to.group, err);
     if (!st)
         st = roll_back(db, trial, report, &key, mem, err);
+    names.trial = trial;
     if (!st)
         st = add_row(&to, cache, report, ret_is_new, err);
     return st;

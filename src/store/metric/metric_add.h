@@ -28,11 +28,17 @@ struct metric_report {
     /* Instead of both: the values of a ring's record (wire/report.h), without a tree.
      * Its steps and group are ignored. */
     const struct report_metrics *values;
+    bool is_late; /* its run was given up: it is archived and changes nothing else */
+    uint32_t names_most; /* that the trial may use; 0: any number */
+    /* Where to say which new names were dropped, because the trial has the most that it may
+     * have (in the arena; NULL: none was).  NULL: such a report is refused. */
+    const char **ret_dropped;
 };
 
 /* *ret_is_new: the row was not there before (only then is it an event).  DET_NOT_FOUND:
- * no such trial.  DET_STATE: the run is over, run_id is not the trial's current one.
- * DET_EXISTS: a conflict; names the metric. */
+ * no such trial.  DET_STATE: the run is over, run_id is not the trial's current one (a
+ * late report may be of any run).  DET_EXISTS: a conflict; names the metric.  DET_INVALID:
+ * it has too many new names. */
 det_status store_metric_add(struct db *db, const struct metric_report *report,
                             struct arena *mem, bool *ret_is_new, struct err *err);
 

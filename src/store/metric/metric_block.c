@@ -175,7 +175,7 @@ det_status metric_block_encode(const struct metric_cells *row, uint32_t count,
     struct encoder e = {.row = row, .count = count};
     bool is_filled = name_columns(&e, &names) && fill_columns(&e, mem);
 
-    assert(count && are_in_order(row, count));
+    assert(count && count <= METRIC_BLOCK_ROWS_MOST && are_in_order(row, count));
     map_done(&e.columns);
     vec_done(&e.names);
     if (!is_filled || names.status)
@@ -325,7 +325,7 @@ det_status metric_block_decode(const void *data, size_t len, struct arena *mem,
     uint64_t columns = blob_varint(&d.blob);
 
     /* A damaged count must not request more memory than a valid block could fill. */
-    if (d.blob.is_bad || count > 1 << 20 || columns > len)
+    if (d.blob.is_bad || count > METRIC_BLOCK_ROWS_MOST || columns > len)
         return err_set(err, DET_CORRUPT, "a block of metrics is damaged");
     d.count = (uint32_t)count;
     d.column_count = (uint32_t)columns;
@@ -476,7 +476,7 @@ det_status metric_block_columns(const void *data, size_t len, const char *const 
     det_status st;
 
     assert(metric_names_are_sorted(name, names));
-    if (p.blob.is_bad || count > 1 << 20 || columns > len)
+    if (p.blob.is_bad || count > METRIC_BLOCK_ROWS_MOST || columns > len)
         return err_set(err, DET_CORRUPT, "a block of metrics is damaged");
     *ret_columns = (struct metric_columns){.rows = (uint32_t)count};
     if (!pick_arrays(&p, (uint32_t)columns))

@@ -77,9 +77,8 @@ static struct metric_key read_key(struct db_query *q)
 static struct metric_group *cached_group(struct writer_cache *cache,
                                          const struct metric_key *key)
 {
-    struct metric_trial *trial = map_get(&cache->trials, key->trial_id);
-    struct metric_group *group =
-        trial && trial->run_id == key->run_id ? trial->groups : NULL;
+    struct metric_trial *trial = writer_cache_trial(cache, key);
+    struct metric_group *group = trial ? trial->groups : NULL;
 
     while (group && group->group_id != key->group_id)
         group = group->next;

@@ -21,7 +21,7 @@ struct metric_query {
     bool with_batch;
     /* cursor: rows after this one; its four values (steps -1 where it has none) */
     bool has_cursor;
-    int64_t after_run;
+    int64_t after_run; /* its `place` */
     int64_t after_steps;
     const char *after_group;
     int64_t after_id; /* only used among rows without steps */
@@ -32,6 +32,7 @@ struct metric_row {
     int64_t id; /* grows with time within a trial and group */
     int64_t trial_id;
     int64_t run_id;
+    int64_t place; /* of its run in the order; for the cursor */
     const char *group;
     bool has_steps;
     int64_t steps; /* 0 without any */
@@ -40,7 +41,8 @@ struct metric_row {
     const char *avg;   /* JSON object text */
     const char *batch; /* JSON array text, or NULL */
 };
-/* Ordered by run, steps, group; rows without steps first, by id.  Rows in `mem`. */
+/* Ordered by run, steps, group; rows without steps first, by id; late reports (metric.h) before
+ * all others.  Rows in `mem`. */
 det_status store_metric_read(struct db *db, const struct metric_query *query,
                              struct arena *mem, struct metric_row **ret_rows,
                              uint32_t *ret_count, struct err *err);

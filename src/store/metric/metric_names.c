@@ -23,6 +23,7 @@ enum {
     FULL_OF_EXPERIMENT,
     FULL_OF_TRIAL,
     FULL_OF_PROJECT,
+    FIRST_VALIDATED,
 };
 
 static const struct sql metric_names_sql[] = {
@@ -51,6 +52,11 @@ static const struct sql metric_names_sql[] = {
                          "  JOIN metric_shapes s ON s.trial_id = t.id"
                          "  JOIN metric_groups g ON g.id = s.group_id"
                          " WHERE e.project_id = $1 AND s.shape = $2"),
+    SQL(FIRST_VALIDATED, "SELECT t.id FROM trials t"
+                         "  JOIN metric_shapes s ON s.trial_id = t.id"
+                         "  JOIN metric_groups g ON g.id = s.group_id"
+                         " WHERE t.experiment_id = $1 AND g.name = 'validation'"
+                         " ORDER BY t.id LIMIT 1"),
 };
 const struct sql_table metric_names_sql_table = SQL_TABLE(metric_names_sql);
 
@@ -304,4 +310,44 @@ det_status store_series_names(struct db *db, const int64_t *trial, uint32_t tria
     map_done(&pairs.known);
     vec_done(&pairs.all);
     return st;
+}
+
+static det_status first_validated(struct db *db, int64_t experiment_id,
+                                  int64_t *ret_trial_id, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &metric_names_sql[FIRST_VALIDATED], err);
+
+    db_bind_i64(&q, experiment_id);
+    *ret_trial_id = db_next(&q) ? db_col_i64(&q) : 0;
+    return q.status;
+}
+
+det_status store_validation_names(struct db *db, int64_t experiment_id,
+                                  struct arena *mem, int64_t *ret_trial_id,
+                                  const char ***ret_names, uint32_t *ret_count,
+                                  struct err *err)
+{
+    struct series_metric *all = NULL;
+    const char **names = NULL;
+    uint32_t count = 0;
+    uint32_t found = 0;
+    int64_t trial_id = 0;
+    det_status st = first_validated(db, experiment_id, &trial_id, err);
+
+    if (!st && trial_id)
+        st = store_series_names(db, &trial_id, 1, mem, &all, &count, err);
+    if (!st)
+        names = arena_array(mem, const char *, (size_t)count + 1);
+    if (!st && !names)
+        st = err_default(err, DET_NOMEM);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(all[i].group, "validation"))
+            names[found++] = all[i].name;
+    *ret_trial_id = trial_id;
+    *ret_names = names;
+    *ret_count = found;
+    return DET_OK;
 }

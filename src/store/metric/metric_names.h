@@ -28,5 +28,11 @@ det_status store_metric_names(struct db *db, int64_t experiment_id, struct arena
 det_status store_metric_names_in_project(struct db *db, int64_t project_id,
                                          struct arena *mem, struct json **ret_names,
                                          struct err *err);
+/* The validation metrics that are numbers, of the experiment's first trial that reported
+ * a validation; there is room for one more name.  *ret_trial_id is 0 if no trial did. */
+det_status store_validation_names(struct db *db, int64_t experiment_id,
+                                  struct arena *mem, int64_t *ret_trial_id,
+                                  const char ***ret_names, uint32_t *ret_count,
+                                  struct err *err);
 
 #endif

@@ -161,7 +161,7 @@ det_status metric_values_json(const struct report_metrics *values, struct arena 
         struct json *tree = NULL;
 
         st = value_tree(&values->value[i], mem, &tree, err);
-        if (!st && !json_set(mem, object, tree->key, tree))
+        if (!st && !json_add(mem, object, tree->key, tree))
             st = err_default(err, DET_NOMEM);
     }
     if (!st && !object)

@@ -378,7 +378,7 @@ det_status metric_cells_json(const struct metric_cells *row, struct arena *mem,
         object = json_new(mem, JSON_OBJECT);
     }
     for (uint32_t i = 0; i < row->count && object; i++) {
-        if (!json_set(mem, object, row->name[i], json_new_real(mem, row->value[i])))
+        if (!json_add(mem, object, row->name[i], json_new_real(mem, row->value[i])))
             object = NULL;
     }
     if (!object)

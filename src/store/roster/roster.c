@@ -27,6 +27,7 @@ enum {
     NOTED_MOST = 65536,
     LONG_TEXT = 4096, /* longer descriptions stay in the database */
     ROW_MEMORY = 16 << 20,
+    TEXTS_LEAST = 1000000, /* texts of cells that may be held without being in use */
 };
 
 enum {
@@ -49,11 +50,16 @@ enum {
     "  WHERE n.experiment_id = e.id) ELSE e.trials END,"                               \
     " e.checkpoint_size, e.checkpoint_count, e.priority, e.project_id, e.is_archived," \
     " COALESCE(e.searcher_type, ''), COALESCE(e.resource_pool, ''),"                   \
-    " (SELECT b.best_metric FROM trials b WHERE b.experiment_id = e.id"                \
-    "  AND b.best_rank IS NOT NULL ORDER BY b.best_rank, b.id LIMIT 1),"               \
+    " CASE WHEN t.best_rank IS NOT NULL THEN t.best_metric END,"                       \
+    " CASE WHEN LENGTH(t.hparams) <= 65536 THEN t.hparams END,"                        \
+    " CASE WHEN LENGTH(COALESCE(t.best_validation, t.latest_validation)) <= 65536"     \
+    "  THEN COALESCE(t.best_validation, t.latest_validation) END,"                     \
     " e.name, e.labels, LENGTH(e.description) > 4096,"                                 \
     " CASE WHEN LENGTH(e.description) > 4096 THEN '' ELSE e.description END"           \
-    " FROM experiments e"
+    " FROM experiments e LEFT JOIN trials t ON t.id = COALESCE((SELECT b.id"           \
+    "  FROM trials b WHERE b.experiment_id = e.id AND b.best_rank IS NOT NULL"         \
+    "  ORDER BY b.best_rank, b.id LIMIT 1), (SELECT f.id FROM trials f"                \
+    "  WHERE f.experiment_id = e.id ORDER BY f.id LIMIT 1))"
 
 static const struct sql roster_sql[] = {
     SQL(ROSTER_ROWS, SELECT_ROWS " ORDER BY e.id"),
@@ -290,6 +296,7 @@ static void drop_row(struct roster *roster, int64_t id)
         return;
     row = &roster->rows.at[known - 1];
     mem_free(row->text);
+    mem_free(row->cells);
     *row = (struct roster_row){.is_unranked = true};
     roster->has_unranked = true;
     roster->count--;
@@ -357,7 +364,7 @@ static bool read_columns(struct roster *roster, struct roster_row *row,
 {
     const char *state = db_col_str(q, mem);
     int64_t owner;
-    const char *searcher, *pool;
+    const char *searcher, *pool, *hparams, *validation;
 
     row->state = state_of(state, db_col_i64(q));
     owner = db_col_i64(q);
@@ -374,7 +381,10 @@ static bool read_columns(struct roster *roster, struct roster_row *row,
     pool = db_col_str(q, mem);
     row->has_best_metric = !db_col_is_null(q);
     row->best_metric = db_col_f64(q);
-    return q->status || (owner_place(roster, owner, NULL, &row->owner) &&
+    hparams = db_col_str(q, mem);
+    validation = db_col_str(q, mem);
+    return q->status || (roster_read_cells(roster, row, hparams, validation) &&
+                         owner_place(roster, owner, NULL, &row->owner) &&
                          names_place(&roster->searchers, searcher, &row->searcher) &&
                          names_place(&roster->pools, pool, &row->pool));
 }
@@ -406,8 +416,11 @@ static det_status read_rows(struct roster *roster, struct db_query *q,
 
 static void clear_rows(struct roster *roster)
 {
-    for (size_t i = 0; i < roster->rows.count; i++)
+    for (size_t i = 0; i < roster->rows.count; i++) {
         mem_free(roster->rows.at[i].text);
+        mem_free(roster->rows.at[i].cells);
+    }
+    roster_cells_done(&roster->cells);
     vec_done(&roster->rows);
     vec_done(&roster->free);
     vec_done(&roster->by_name);
@@ -433,6 +446,7 @@ static det_status read_all(struct roster *roster, struct db *db, struct err *err
     st = read_users(roster, db, err);
     if (!st)
         st = read_rows(roster, &q, &count);
+    roster->cells.texts_most = MAX((size_t)TEXTS_LEAST, 2 * roster->cells.texts.count);
     return st ? st : roster_rank_names(roster, err);
 }
 
@@ -499,7 +513,8 @@ det_status roster_catch_up(struct roster *roster, struct db *db, struct err *err
     det_status st;
 
     lock_take(&roster->note);
-    is_all = roster->is_all_changed || !roster->is_watched;
+    is_all = roster->is_all_changed || !roster->is_watched ||
+             roster->cells.texts.count > roster->cells.texts_most;
     memcpy(changed, roster->changed, sizeof(changed));
     memset(roster->changed, 0, sizeof(roster->changed));
     roster->is_all_changed = false;

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,10 @@
 #include "base/thread/lock.h"
 #include "data/text_order.h"
 #include "store/roster/roster.h"
+#include "store/roster/roster_query.h"
 #include "store/store.h"
 
-enum { LOOK_MEMORY = 64 << 20 };
+enum { ROWS_AHEAD = 8 }; /* the cells of a row are elsewhere in memory */
 
 const char *const roster_state_names[] = {"ACTIVE",
                                           "PAUSED",
@@ -57,22 +59,8 @@ struct wanted {
     struct field_strs labels;          /* each with ROSTER_BETWEEN on both sides */
     const struct field_i64s *projects; /* NULL: any */
     enum roster_archived archived;
+    const struct table_query *filter; /* NULL: none */
 };
-
-static int compare_ids(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-/* Whether the place is in use, by an experiment that may be shown. */
-static bool is_shown(const struct roster_row *row, const struct field_i64s *projects)
-{
-    return row->id &&
-           (!projects || bsearch(&row->project_id, projects->at, projects->count,
-                                 sizeof(int64_t), compare_ids));
-}
 
 /* NULL in *ret_set: any. */
 static bool wanted_names(const struct roster_names *names, const struct field_strs *any,
@@ -115,6 +103,7 @@ static bool wanted_of(const struct roster *roster, const struct roster_query *qu
         wanted->states |= running;
     wanted->archived = query->archived;
     wanted->projects = query->projects;
+    wanted->filter = query->filter;
     if (query->search && *query->search) {
         text = arena_strdup(mem, query->search);
         if (!text)
@@ -145,7 +134,7 @@ static bool has_labels(const struct roster_row *row, const struct field_strs *la
 /* The cheap filters: everything except states and text. */
 static bool is_wanted(const struct roster_row *row, const struct wanted *wanted)
 {
-    if (!is_shown(row, wanted->projects))
+    if (!roster_is_shown(row, wanted->projects))
         return false;
     if (wanted->archived != ROSTER_ALL &&
         row->is_archived != (wanted->archived == ROSTER_ARCHIVED))
@@ -155,22 +144,6 @@ static bool is_wanted(const struct roster_row *row, const struct wanted *wanted)
         (wanted->pools && !wanted->pools[row->pool]))
         return false;
     return !wanted->labels.count || has_labels(row, &wanted->labels);
-}
-
-/* Long texts are read from the database; there are few. */
-static det_status has_text(const struct roster_row *row, const struct wanted *wanted,
-                           struct db *db, bool *ret_has, struct err *err)
-{
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(LOOK_MEMORY);
-    const char *text = "";
-    det_status st;
-
-    *ret_has = memmem(row->text, row->text_len, wanted->text, wanted->text_len);
-    if (*ret_has || !row->is_long)
-        return DET_OK;
-    st = roster_description(db, row->id, &mem, &text, err);
-    *ret_has = !st && strstr(text, wanted->text);
-    return st;
 }
 
 /* ---- order ----------------------------------------------------------------------- */
@@ -185,6 +158,8 @@ struct order {
     bool is_descending;
     int64_t now_us;
     const uint32_t *ranks; /* by place: the ranks of the names to sort by */
+    const struct roster_cells *cells;
+    const struct roster_name *column; /* sort by its cells; NULL: by `sort` */
 };
 
 static uint64_t key_of_i64(int64_t value)
@@ -293,15 +268,34 @@ static bool has_value(const struct roster_row *row, enum roster_sort sort)
            (sort != ROSTER_BY_BEST_METRIC || row->has_best_metric);
 }
 
+/* Numbers come before texts.  In a column with both, keys of numbers lose their last bit:
+ * the highest one is for the texts.  False: no value, or NaN. */
+static bool key_of_cell(const struct roster_row *row, const struct order *order,
+                        uint64_t *ret_key)
+{
+    const struct roster_cell *cell = roster_cell_at(row, order->column->place);
+
+    if (!cell || (!cell->text && isnan(cell->number)))
+        return false;
+    *ret_key = cell->text
+                   ? (uint64_t)1 << 63 | order->cells->texts.at[cell->text - 1]->rank
+                   : key_of_f64(cell->number) >> (order->column->has_text ? 1 : 0);
+    return true;
+}
+
 static struct item item_of(const struct roster_row *row, const struct order *order)
 {
-    struct item item = {key_of(row, order), (uint64_t)row->id};
+    struct item item = {0, (uint64_t)row->id};
+    bool has = order->column ? key_of_cell(row, order, &item.key)
+                             : has_value(row, order->sort);
 
+    if (!order->column)
+        item.key = key_of(row, order);
     if (order->is_descending) {
         item.key = ~item.key;
         item.tie = ~item.tie;
     }
-    if (!has_value(row, order->sort))
+    if (!has)
         item.key = UINT64_MAX;
     return item;
 }
@@ -335,6 +329,45 @@ static uint32_t *ranks_of(const struct roster_names *names, struct arena *mem)
 }
 
 static det_status order_of(struct roster *roster, const struct roster_query *query,
+                           struct arena *mem, struct order *ret_order, struct err *err);
+
+static det_status order_by_cells(struct roster *roster,
+                                 const struct roster_query *query, struct arena *mem,
+                                 struct order *ret_order, struct err *err)
+{
+    const struct roster_look look = {.roster = roster, .projects = query->projects};
+    struct query_columns known = roster_columns(&look);
+    struct err why = {0};
+    enum query_kind kind;
+    uint32_t place;
+    det_status st =
+        query_column_find(&known, query->sort_column, mem, &place, &kind, &why);
+
+    if (st == DET_NOT_FOUND)
+        return err_set(err, DET_INVALID, "experiments cannot be sorted by '%.100s': %s",
+                       query->sort_column, why.text);
+    if (st)
+        return err_default(err, st);
+    if (place == ROSTER_LABEL || place == ROSTER_PROJECT)
+        return err_set(err, DET_INVALID,
+                       "experiments cannot be sorted by '%.100s': only filtered by it",
+                       query->sort_column);
+    if (place < ROSTER_FIXED) {
+        struct roster_query by_fixed = *query;
+
+        by_fixed.sort = (enum roster_sort)place;
+        by_fixed.sort_column = NULL;
+        return order_of(roster, &by_fixed, mem, ret_order, err);
+    }
+    *ret_order = (struct order){
+        .is_descending = query->is_descending,
+        .cells = &roster->cells,
+        .column = roster->cells.columns.at[place - ROSTER_FIXED],
+    };
+    return ret_order->column->has_text ? roster_rank_texts(roster, err) : DET_OK;
+}
+
+static det_status order_of(struct roster *roster, const struct roster_query *query,
                            struct arena *mem, struct order *ret_order, struct err *err)
 {
     const struct roster_names *names = query->sort == ROSTER_BY_OWNER ? &roster->owners
@@ -343,7 +376,11 @@ static det_status order_of(struct roster *roster, const struct roster_query *que
                                        : query->sort == ROSTER_BY_POOL ? &roster->pools
                                                                        : NULL;
 
-    *ret_order = (struct order){query->sort, query->is_descending, query->now_us, NULL};
+    if (query->sort_column)
+        return order_by_cells(roster, query, mem, ret_order, err);
+    *ret_order = (struct order){.sort = query->sort,
+                                .is_descending = query->is_descending,
+                                .now_us = query->now_us};
     if (query->sort == ROSTER_BY_NAME)
         return roster_rank_names(roster, err);
     if (names) {
@@ -421,35 +458,58 @@ static void bring_first(struct item *at, size_t count, size_t first)
     }
 }
 
+/* All filters but that by state; the cheap ones first. */
+static bool row_matches(struct roster_look *look, const struct wanted *wanted)
+{
+    return is_wanted(look->row, wanted) &&
+           (!wanted->filter || roster_matches(look, wanted->filter)) &&
+           (!wanted->text || roster_has_text(look, wanted->text, wanted->text_len));
+}
+
+det_status roster_walk(struct roster *roster, struct db *db,
+                       const struct roster_query *query, struct arena *mem,
+                       const struct roster_visitor *visitor, struct err *err)
+{
+    struct wanted wanted = {0};
+    struct roster_look look = {.roster = roster,
+                               .projects = query->projects,
+                               .now_us = query->now_us,
+                               .db = db,
+                               .err = err};
+    det_status st =
+        query->filter ? roster_bind(&look, query->filter, mem, err) : DET_OK;
+
+    if (st)
+        return st;
+    if (!wanted_of(roster, query, mem, &wanted))
+        return err_default(err, DET_NOMEM);
+    for (size_t i = 0; i < roster->rows.count && !st; i++) {
+        look.row = &roster->rows.at[i];
+        if (i + ROWS_AHEAD < roster->rows.count)
+            __builtin_prefetch(look.row[ROWS_AHEAD].cells);
+        if (row_matches(&look, &wanted))
+            st = visitor->visit(visitor->arg, &look,
+                                wanted.states >> look.row->state & 1);
+        if (!st)
+            st = look.status;
+    }
+    return st;
+}
+
 struct find {
-    struct wanted wanted;
     struct order order;
     struct item *items; /* the matches */
     size_t total;
+    int64_t *states;
 };
 
-static det_status walk_rows(const struct roster *roster, struct db *db,
-                            struct find *find, int64_t *states, struct err *err)
+static det_status count_row(void *arg, const struct roster_look *look, bool has_state)
 {
-    const struct wanted *wanted = &find->wanted;
+    struct find *find = arg;
 
-    for (size_t i = 0; i < roster->rows.count; i++) {
-        const struct roster_row *row = &roster->rows.at[i];
-        bool has = true;
-        det_status st = DET_OK;
-
-        if (!is_wanted(row, wanted))
-            continue;
-        if (wanted->text)
-            st = has_text(row, wanted, db, &has, err);
-        if (st)
-            return st;
-        if (!has)
-            continue;
-        states[row->state]++;
-        if (wanted->states >> row->state & 1)
-            find->items[find->total++] = item_of(row, &find->order);
-    }
+    find->states[look->row->state]++;
+    if (has_state)
+        find->items[find->total++] = item_of(look->row, &find->order);
     return DET_OK;
 }
 
@@ -484,6 +544,31 @@ static det_status choose_page(const struct find *find, const struct roster_query
     return DET_OK;
 }
 
+/* The wanted cells of every result; unknown columns have none. */
+static bool copy_cells(const struct roster *roster, const struct roster_query *query,
+                       struct arena *mem, struct roster_page *page)
+{
+    size_t width = query->cells.count;
+    struct query_cell *out = arena_array(mem, struct query_cell, page->count * width);
+
+    page->cells = out;
+    for (size_t j = 0; out && j < width; j++) {
+        const struct roster_name *column = roster_column(roster, query->cells.at[j]);
+
+        for (size_t i = 0; column && i < page->count; i++) {
+            size_t place = (uintptr_t)map_get(&roster->by_id, page->ids[i]);
+            const struct roster_look look = {.roster = roster,
+                                             .row = &roster->rows.at[place - 1]};
+            struct query_cell *cell = &out[i * width + j];
+
+            *cell = roster_cell_of(&look, ROSTER_FIXED + column->place);
+            if (cell->text)
+                cell->text = arena_strndup(mem, cell->text, cell->len);
+        }
+    }
+    return !mem->has_failed;
+}
+
 /* ---- what could be filtered by --------------------------------------------------- */
 
 static int compare_values(const void *a, const void *b)
@@ -514,7 +599,7 @@ static bool count_names(const struct roster *roster, const struct roster_names *
         uint32_t place;
 
         memcpy(&place, (const char *)row + offset, sizeof(place));
-        if (is_shown(row, projects))
+        if (roster_is_shown(row, projects))
             counts[place]++;
     }
     ret->at = at;
@@ -576,7 +661,8 @@ static bool count_labels(const struct roster *roster, const struct field_i64s *p
     bool is_fine = true;
 
     for (size_t i = 0; is_fine && i < roster->rows.count; i++)
-        if (is_shown(&roster->rows.at[i], projects) && roster->rows.at[i].labels_len)
+        if (roster_is_shown(&roster->rows.at[i], projects) &&
+            roster->rows.at[i].labels_len)
             is_fine = count_labels_of(&roster->rows.at[i], &found, mem);
     ret->at = arena_array(mem, struct roster_value, found.count + 1);
     for (size_t i = 0; ret->at && (value = map_next(&found, &i));)
@@ -608,7 +694,7 @@ static int64_t count_shown(const struct roster *roster,
     if (!projects)
         return roster->count;
     for (size_t i = 0; i < roster->rows.count; i++)
-        count += is_shown(&roster->rows.at[i], projects);
+        count += roster_is_shown(&roster->rows.at[i], projects);
     return count;
 }
 
@@ -621,16 +707,18 @@ det_status roster_find(struct roster *roster, struct db *db,
     CLEANUP(mem_freep)
     struct item *items = mem_array(roster->rows.count + 1, sizeof(*items));
     struct roster_page page = {.all = count_shown(roster, query->projects)};
-    struct find find = {.items = items};
+    struct find find = {.items = items, .states = page.states};
+    const struct roster_visitor visitor = {count_row, &find};
     det_status st = order_of(roster, query, mem, &find.order, err);
 
-    if (st)
-        return st;
-    if (!items || !wanted_of(roster, query, mem, &find.wanted))
-        return err_default(err, DET_NOMEM);
-    st = walk_rows(roster, db, &find, page.states, err);
+    if (!st && !items)
+        st = err_default(err, DET_NOMEM);
+    if (!st)
+        st = roster_walk(roster, db, query, mem, &visitor, err);
     if (!st)
         st = choose_page(&find, query, mem, &page, err);
+    if (!st && query->cells.count && !copy_cells(roster, query, mem, &page))
+        st = err_default(err, DET_NOMEM);
     if (!st && query->with_values && !count_values(roster, query->projects, mem, &page))
         st = err_default(err, DET_NOMEM);
     if (!st)

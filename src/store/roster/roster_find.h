@@ -18,8 +18,10 @@
 
 struct arena;
 struct db;
+struct query_cell;
 struct roster;
 struct store;
+struct table_query;
 
 /* The table shows one of these states in place of ACTIVE. */
 enum {
@@ -62,8 +64,12 @@ struct roster_query {
     const struct field_i64s *projects; /* only these, ascending; NULL: all.  The others
                                         * are not counted anywhere. */
     enum roster_archived archived;
+    struct table_query *filter; /* NULL: none; the search binds it to its columns */
     enum roster_sort
         sort; /* then by id; rows without a value come last in either direction */
+    const char
+        *sort_column; /* a hyperparameter or metric, instead of `sort`, or NULL */
+    struct field_strs cells; /* these columns of each result, see roster_query.h */
     bool is_descending;
     int64_t offset; /* negative: from the end */
     int64_t limit;  /* 0: none, only counts; negative: all */
@@ -83,6 +89,7 @@ struct roster_values {
 struct roster_page {
     int64_t *ids; /* in order */
     size_t count;
+    struct query_cell *cells;      /* `count` times the wanted columns */
     int64_t start;                 /* the place of the first */
     int64_t total;                 /* matches */
     int64_t all;                   /* all experiments */
@@ -98,6 +105,18 @@ det_status store_roster_find(struct store *store, struct db *db,
 
 /* Fills the roster before its first reader needs it. */
 void store_roster_warm(struct store *store);
+
+/* Calls `visit` for each row that passes all filters but that by state; `has_state` says
+ * whether it passes that, too.  A failure ends the walk. */
+struct roster_look;
+struct roster_visitor {
+    det_status (*visit)(void *arg, const struct roster_look *look, bool has_state);
+    void *arg;
+};
+/* With `look` held, caught up.  Offset, limit and order of the query do not matter. */
+det_status roster_walk(struct roster *roster, struct db *db,
+                       const struct roster_query *query, struct arena *mem,
+                       const struct roster_visitor *visitor, struct err *err);
 
 /* With `look` held, caught up. */
 det_status roster_find(struct roster *roster, struct db *db,

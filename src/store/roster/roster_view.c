@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory/arena.h"
+#include "model/experiment_text.h"
 #include "model/field.h"
 #include "store/engine/db.h"
 #include "store/sql_tables.h"
@@ -14,12 +15,15 @@ enum { ROSTER_VIEW };
 
 static const struct sql roster_view_sql[] = {
     SQL(ROSTER_VIEW,
-        "SELECT e.id, e.state, e.name, SUBSTR(e.description, 1, 300),"
-        "  LENGTH(e.description), LENGTH(e.notes), e.labels, e.owner_id,"
+        "SELECT e.id, e.state, SUBSTR(e.name, 1, 1024), SUBSTR(e.description, 1, 300),"
+        "  LENGTH(e.description), LENGTH(e.notes),"
+        "  CASE WHEN LENGTH(e.labels) > 100000 THEN '[]' ELSE e.labels END,"
+        "  e.owner_id,"
         "  COALESCE(u.username, ''), e.start_us, e.end_us, e.progress,"
         "  CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"
         "   WHERE n.experiment_id = e.id) ELSE e.trials END,"
-        "  COALESCE(e.searcher_type, ''), COALESCE(e.searcher_metric, ''),"
+        "  COALESCE(e.searcher_type, ''), SUBSTR(COALESCE(e.searcher_metric, ''), 1, "
+        "1024),"
         "  e.smaller_is_better, COALESCE(t.id, 0), COALESCE(e.resource_pool, ''),"
         "  e.is_archived, e.is_unmanaged, e.parent_id, e.checkpoint_size,"
         "  e.checkpoint_count, e.priority, e.project_id, COALESCE(p.name, ''),"
@@ -39,6 +43,8 @@ static const struct sql roster_view_sql[] = {
 };
 const struct sql_table roster_view_sql_table = SQL_TABLE(roster_view_sql);
 _Static_assert(ROSTER_DESCRIPTION == 300, "the statement above says it too");
+/* Older versions took longer texts; a row of such must not spoil the page. */
+_Static_assert(EXPERIMENT_NAME_MOST == 1024, "the statement above says it too");
 
 static const struct field view_fields[] = {
     FIELD(I64, roster_view, id, "its number"),

@@ -111,7 +111,7 @@ static struct series_pen **new_pens(struct drawing *d, struct series_lot *lot,
             return NULL;
         pen->grid = &lot->grid;
         pen->line.trial_id = key->trial_id;
-        pen->line.run_id = key->run_id;
+        pen->line.run_id = metric_run_number(key->run_id);
         pen->line.is_archived = is_archived;
         pens[i] = pen;
     }
@@ -140,7 +140,7 @@ static bool give_pens(struct drawing *d, struct series_run *run, size_t first)
     if (!run->main)
         run->main = new_pens(d, run->lot, key, false);
     for (uint32_t i = 0; run->main && i < run->lot->count; i++)
-        run->main[i]->line.run_id = key->run_id;
+        run->main[i]->line.run_id = metric_run_number(key->run_id);
     if (run->main && d->ask->with_archived && run->run->cut < METRIC_UNCUT) {
         run->archived = new_pens(d, run->lot, key, true);
         if (!run->archived)

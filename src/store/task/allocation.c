@@ -20,7 +20,8 @@
     "is_killed,"                                                                       \
     " preempt_deadline_us, exit, exit_code, exit_reason, shares, port_ssh, "           \
     "port_comm_1,"                                                                     \
-    " port_comm_2, port_c10d, job_id"
+    " port_comm_2, port_c10d, job_id, quick_ends, retry_us, wait_reason,"              \
+    " avoided_agent, has_progressed"
 #define SHARE_COLUMNS                                                                  \
     "allocation_id, rank, agent_id, agent, container_id, slots, is_running,"           \
     " has_exited, exit, exit_code"
@@ -33,6 +34,7 @@ enum {
     ALLOCATION_BY_NAME,
     ALLOCATIONS_OF_TASK,
     ALLOCATIONS_LIVE,
+    ALLOCATION_DELAYED,
     SHARE_PUT,
     SHARES_OF,
     SHARES_LIVE,
@@ -45,7 +47,8 @@ static const struct sql allocation_sql[] = {
         "INSERT INTO allocations (" ALLOCATION_COLUMNS ", nonce)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
         "$16,"
-        "  $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)"
+        "  $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, "
+        "$32)"
         " ON CONFLICT (id) DO UPDATE SET trial_id = $2, experiment_id = $3, task_id = "
         "$4,"
         "  name = $5, run_id = $6, state = $7, resource_pool = $8, slots = $9,"
@@ -53,7 +56,8 @@ static const struct sql allocation_sql[] = {
         "  is_preempted = $14, is_acknowledged = $15, is_killed = $16,"
         "  preempt_deadline_us = $17, exit = $18, exit_code = $19, exit_reason = $20,"
         "  shares = $21, port_ssh = $22, port_comm_1 = $23, port_comm_2 = $24,"
-        "  port_c10d = $25, job_id = $26"),
+        "  port_c10d = $25, job_id = $26, quick_ends = $27, retry_us = $28,"
+        "  wait_reason = $29, avoided_agent = $30, has_progressed = $31"),
     SQL(ALLOCATION_BY_ID,
         "SELECT " ALLOCATION_COLUMNS " FROM allocations WHERE id = $1"),
     SQL(ALLOCATION_NAME, "SELECT name FROM allocations WHERE id = $1"),
@@ -66,6 +70,9 @@ static const struct sql allocation_sql[] = {
         "DESC"),
     SQL(ALLOCATIONS_LIVE, "SELECT " ALLOCATION_COLUMNS " FROM allocations"
                           " WHERE state <> 'TERMINATED' ORDER BY id"),
+    SQL(ALLOCATION_DELAYED,
+        "SELECT " ALLOCATION_COLUMNS " FROM allocations WHERE experiment_id = $1"
+        " AND state <> 'TERMINATED' AND retry_us > 0 ORDER BY retry_us LIMIT 1"),
     SQL(SHARE_PUT,
         "INSERT INTO shares (" SHARE_COLUMNS ")"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
@@ -153,6 +160,17 @@ det_status store_allocation_by_id(struct db *db, int64_t id, struct arena *mem,
     if (!st && !found)
         return err_set(err, DET_NOT_FOUND, "allocation '%" PRId64 "' not found", id);
     return st;
+}
+
+det_status store_allocation_delayed(struct db *db, int64_t experiment_id,
+                                    struct arena *mem, struct allocation *ret_row,
+                                    bool *ret_found, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &allocation_sql[ALLOCATION_DELAYED], err);
+
+    db_bind_i64(&q, experiment_id);
+    return allocation_get(&q, mem, ret_row, ret_found);
 }
 
 static det_status allocations_get(struct db_query *q, struct arena *mem,

@@ -20,6 +20,10 @@ det_status store_allocation_get(struct db *db, const char *name, struct arena *m
                                 struct allocation *ret_row, struct err *err);
 det_status store_allocation_by_id(struct db *db, int64_t id, struct arena *mem,
                                   struct allocation *ret_row, struct err *err);
+/* The experiment's run that waits before it tries again, and comes first of several. */
+det_status store_allocation_delayed(struct db *db, int64_t experiment_id,
+                                    struct arena *mem, struct allocation *ret_row,
+                                    bool *ret_found, struct err *err);
 /* Only the name on the wire; in `mem`. */
 det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
                                  const char **ret_name, struct err *err);

@@ -15,7 +15,7 @@ BACKENDS = {  # name: (packages, environment, kinds of data; test_resume.py has 
     "tf_keras": (
         ("tensorflow", "tf_keras"),
         {"TF_USE_LEGACY_KERAS": "1"},
-        ["arrays", "weighted", "sequence", "threads", "unknown", "steps", "generator", "legacy"],
+        ["arrays", "weighted", "sequence", "threads", "unknown", "steps", "augmented", "generator", "legacy"],
     ),
     "jax": (("jax", "keras"), {"KERAS_BACKEND": "jax"}, []),
     "torch": (("torch", "keras"), {"KERAS_BACKEND": "torch"}, []),
@@ -97,6 +97,11 @@ def child(wanted):
             made = made.filter(lambda a, b: True)
         return made.repeat() if repeat else made
 
+    def augmented():
+        """Its functions draw from a generator in a variable, and read ahead."""
+        noise = keras.layers.GaussianNoise(0.1, seed=3)
+        return dataset().map(lambda a, b: (noise(a, training=True), b)).prefetch(2)
+
     def generator():
         while True:
             yield from ((x[i : i + BATCH], y[i : i + BATCH]) for i in range(0, ROWS, BATCH))
@@ -122,12 +127,13 @@ def child(wanted):
         "dataset": lambda: (dict(x=dataset(), validation_data=(x, y)), {}),
         "unknown": lambda: (dict(x=dataset(unknown=True)), {}),
         "steps": lambda: (dict(x=dataset(repeat=True), steps_per_epoch=5), {}),
+        "augmented": lambda: (dict(x=augmented()), {}),
         "generator": lambda: (dict(x=generator(), steps_per_epoch=6), {}),
         "legacy": lambda: (dict(x=x, y=y, batch_size=BATCH), {"optimizer": keras.optimizers.legacy.SGD(lr=0.1, decay=0.1, momentum=0.9)}),
         "loader": lambda: (dict(x=loader()), {}),
     }
     if backend not in ("tensorflow",):
-        for kind in ("dataset", "unknown", "steps"):
+        for kind in ("dataset", "unknown", "steps", "augmented"):
             del data[kind]
     if backend != "torch":
         del data["loader"]
@@ -147,7 +153,8 @@ def child(wanted):
         stopping = keras.callbacks.EarlyStopping(patience=5, restore_best_weights=False, **monitor)
         if kind == "legacy" and backend == "jax":  # there a rate with decay cannot be set
             return [stopping]
-        return [keras.callbacks.ReduceLROnPlateau(factor=0.5, patience=1, **monitor), stopping]
+        falling = keras.callbacks.LearningRateScheduler(lambda epoch, lr: float(lr) * 0.9)
+        return [keras.callbacks.ReduceLROnPlateau(factor=0.5, patience=1, **monitor), stopping, falling]
 
     def state(model):
         from determined.keras import _state

@@ -3,6 +3,7 @@
 import json
 import os
 import unittest
+from unittest import mock
 
 import keras
 import numpy as np
@@ -69,6 +70,33 @@ class Reports(Seen):
             made.fit(training.X, training.Y, batch_size=16, epochs=5, verbose=0, callbacks=[loop])
         self.assertEqual(saved, [26, 52, 65])
         self.assertIn("model.weights.h5", self.files())
+
+    def saved_after(self, policy, epochs):
+        """The epochs after which it saves a training of four with a validation that is better each time."""
+        os.environ["DET_EXPERIMENT_CONFIG"] = json.dumps(
+            {"checkpoint_policy": policy, "searcher": {"name": "single", "metric": "loss"}}
+        )
+        self.in_folder(f"{policy}{epochs}")
+        saved, save = [], det.keras.DeterminedCallback.save
+
+        def note(loop):
+            saved.append(loop.epochs)
+            return save(loop)
+
+        made = keras.Sequential([keras.layers.Input((6,)), keras.layers.Dense(2)])
+        made.compile(keras.optimizers.SGD(0.01), "mse")
+        with mock.patch.object(det.keras.DeterminedCallback, "save", note):
+            self.fit(made, {"checkpoint_epochs": epochs}, epochs=4, validation_data=(training.X, training.Y))
+        losses = [metrics["loss"] for group, _, metrics in self.seen if group == "validation"][-4:]
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        return saved
+
+    def test_checkpoint_epochs_says_when_to_save_and_the_best_validation_does_not(self):
+        self.assertEqual(self.saved_after("best", 0), [4])
+        self.assertEqual(self.saved_after("none", 0), [4])
+        self.assertEqual(self.saved_after("none", 3), [3, 4])
+        self.assertEqual(self.saved_after("best", 3), [3, 4])
+        self.assertEqual(self.saved_after("all", 0), [1, 2, 3, 4])
 
     def test_a_model_saved_in_a_form_of_the_users_resumes_exactly_too(self):
         class Own(det.keras.DeterminedCallback):
@@ -209,6 +237,9 @@ class BadInput(Seen):
     def test_no_data(self):
         with self.assertRaisesRegex(ValueError, "the training data is empty"):
             self.fit(x=training.X[:0], y=training.Y[:0])
+        for empty in (training.dataset().take(0), training.dataset().filter(lambda x, y: False)):
+            with self.assertRaisesRegex(ValueError, "the training data is empty"):
+                self.fit(x=empty, y=None, batch_size=None)
 
     def test_a_metric_of_the_searcher_that_is_never_reported(self):
         made = training.model()
@@ -235,7 +266,7 @@ class Hooks(Seen):
             (fit.iterator, "_enumerate_iterator _get_iterator data_adapter _num_batches _steps_seen"),
             (fit.iterator, "steps_per_epoch steps_per_execution _distributed_dataset _distribute_strategy"),
             (fit.adapter, "_inputs _num_samples _batch_size _shuffle on_epoch_begin on_epoch_end"),
-            (made, "_symbolic_build _initial_epoch _should_eval"),
+            (made, "_symbolic_build _initial_epoch _should_eval train_step call"),
             (fit.callbacks, "callbacks"),
         ):
             for name in names.split():

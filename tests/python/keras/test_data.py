@@ -134,6 +134,12 @@ class Workers(training.Training):
             found = self.makers(is_followed, workers=1, use_multiprocessing=True)
             self.assertTrue(any(process != os.getpid() for process, _ in found))
 
+    def test_the_order_of_its_arguments(self):
+        adapter = SequenceAdapter(Uncalled(), True, 3, 5)
+        self.assertEqual((adapter.use_multiprocessing, adapter.workers, adapter.max_queue_size), (True, 3, 5))
+        with self.assertRaisesRegex(TypeError, "^use_multiprocessing is 2; expected True or False .*workers=2"):
+            SequenceAdapter(Uncalled(), 2)
+
     def test_one_that_never_calls_its_base(self):
         adapter = SequenceAdapter(Uncalled(), workers=2)
         self.assertEqual((len(adapter), adapter.workers, adapter.use_multiprocessing), (2, 2, False))
@@ -173,14 +179,31 @@ class Cached(Offline):
         cached("b/..", make)
         self.assertEqual(len(calls), 2)
         folder = self.path(".cache", "determined", "datasets")
-        self.assertEqual(sorted(os.listdir(folder)), ["a", "b%2F%2E%2E"])
-        self.assertEqual(sorted(os.listdir(os.path.join(folder, "a"))), ["1.records", "1.records.lock"])
+        self.assertEqual(sorted(os.listdir(folder)), ["a_train", "b%2F%2E%2E_train"])
+        self.assertEqual(sorted(os.listdir(os.path.join(folder, "a_train"))), ["1.records", "1.records.lock"])
+
+    def test_training_and_validation_of_one_id_and_version_are_kept_apart(self):
+        for is_made in (True, False):  # then both are read from disk
+            context = det.keras.TFKerasExperimentalContext(Place())
+            trained = context.cache_train_dataset("same", "v1")(lambda: numbers(40))
+            validated = context.cache_validation_dataset("same", "v1")(lambda: numbers(7))
+            self.assertEqual(seen(trained()), list(range(40)), is_made)
+            self.assertEqual(seen(validated()), list(range(7)), is_made)
+
+    def test_a_file_that_both_shared_is_not_read_any_more(self):
+        shared = self.path(".cache", "determined", "datasets", "same", "v1.records")
+        os.makedirs(os.path.dirname(shared))
+        context = det.keras.TFKerasExperimentalContext(Place())
+        context.cache_train_dataset("same", "v1")(lambda: numbers(40))()
+        os.rename(self.path(".cache", "determined", "datasets", "same_train", "v1.records"), shared)
+        self.assertEqual(len(seen(context.cache_validation_dataset("same", "v1")(lambda: numbers(7))())), 7)
+        self.assertEqual(len(seen(context.cache_train_dataset("same", "v1")(lambda: numbers(9))())), 9)
 
     def test_the_configuration_says_where(self):
         os.makedirs(self.path("layer"))
         config = {"data_layer": {"type": "shared_fs", "host_storage_path": self.path("layer")}}
         cached("a", numbers, Place(config=config))
-        self.assertTrue(os.path.exists(self.path("layer", "determined-datasets", "a", "1.records")))
+        self.assertTrue(os.path.exists(self.path("layer", "determined-datasets", "a_train", "1.records")))
 
     def test_epochs_are_shuffled(self):
         dataset = cached("a", numbers)
@@ -379,7 +402,7 @@ class Ranks(Offline):
 
 class Damage(Offline):
     def file(self):
-        return self.path(".cache", "determined", "datasets", "a", "1.records")
+        return self.path(".cache", "determined", "datasets", "a_train", "1.records")
 
     def test_a_file_that_was_cut_is_made_again(self):
         cached("a", numbers)

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+import typing
 import unittest
 from unittest import mock
 
@@ -34,6 +35,14 @@ CONFIG = {
 def numbers(count):
     x = np.random.default_rng(0).random((count, 4)).astype("float32")
     return x, x.sum(1)
+
+
+class Batches(keras.utils.PyDataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return numbers(8)
 
 
 class Spaces(unittest.TestCase):
@@ -92,14 +101,14 @@ class Here(Offline):
         self.assertEqual(int(model.optimizer.iterations), 100)  # the configuration decides
         self.assertEqual(len(history.epoch), 3)  # the fourth, of 32 batches, is not over
         self.assertTrue(any("val_loss" in name for name in history.history))
-        self.assertIn(b"val_loss", self.reported())
+        self.assertTrue(b"val_loss" in self.reported())
 
     def test_a_test_is_one_batch(self):
         context = self.begin(test=True)
         model = self.model(context)
         context.fit(*numbers(256), validation_split=0.25)
         self.assertEqual(int(model.optimizer.iterations), 1)
-        self.assertIn(b"val_loss", self.reported())
+        self.assertTrue(b"val_loss" in self.reported())
 
     def test_epochs_count_where_nothing_is_configured(self):
         config = {"searcher": {"name": "single", "metric": "val_loss"}, "hyperparameters": {"units": 2}}
@@ -109,13 +118,6 @@ class Here(Offline):
         self.assertEqual(int(model.optimizer.iterations), 8)
 
     def test_fit_generator_with_a_sequence_and_a_generator(self):
-        class Batches(keras.utils.PyDataset):
-            def __len__(self):
-                return 4
-
-            def __getitem__(self, index):
-                return numbers(8)
-
         config = {"searcher": {"name": "single", "metric": "val_loss"}, "hyperparameters": {"units": 2}}
         context = self.begin(config=config)
         model = self.model(context)
@@ -133,11 +135,58 @@ class Here(Offline):
         context.fit_generator(batches(), steps_per_epoch=3, epochs=2, validation_data=numbers(8))
         self.assertEqual(int(model.optimizer.iterations), 6)
 
+    def test_the_models_own_fit_is_the_contexts(self):
+        """The form of that generation: reports, checkpoints, the configured length."""
+        context = self.begin()
+        model = self.model(context)
+        history = model.fit(*numbers(256), validation_data=numbers(16), epochs=50)
+        self.assertEqual(int(model.optimizer.iterations), 100)  # max_steps: 1
+        self.assertEqual(len(history.epoch), 3)
+        self.assertTrue(b"val_loss" in self.reported())
+        self.assertTrue(os.listdir(self.path("run", "checkpoints")))
+        with self.assertRaisesRegex(RuntimeError, "already called"):
+            model.fit(*numbers(16))
+        model.evaluate(*numbers(8), verbose=0)  # is Keras's own
+
+    def test_the_models_own_fit_in_a_test(self):
+        context = self.begin(test=True)
+        model = self.model(context)
+        model.fit(*numbers(256), batch_size=context.get_per_slot_batch_size(), validation_split=0.25, epochs=2)
+        self.assertEqual(int(model.optimizer.iterations), 1)
+        self.assertTrue(b"val_loss" in self.reported())
+
+    def test_the_models_own_fit_generator_and_a_model_beside_it(self):
+        config = {"searcher": {"name": "single", "metric": "val_loss"}, "hyperparameters": {"units": 2}}
+        context = self.begin(config=config)
+        model, other = self.model(context), self.model(context)
+        model.fit_generator(generator=Batches(), epochs=2, validation_data=Batches(), workers=1, use_multiprocessing=False)
+        self.assertEqual((int(model.optimizer.iterations), int(other.optimizer.iterations)), (8, 0))
+        self.assertTrue(b"val_loss" in self.reported())
+
+    def test_a_model_without_labels(self):
+        class Itself(keras.Sequential):
+            def compute_loss(self, x=None, y=None, y_pred=None, *_, **__):
+                return keras.ops.mean((y_pred - x) ** 2)
+
+        context = self.begin(config={"searcher": {"name": "single", "metric": "val_loss"}})
+        model = context.wrap_model(Itself([keras.layers.Input((4,)), keras.layers.Dense(4)]))
+        model.compile("sgd", run_eagerly=True)
+        model.fit(numbers(16)[0], batch_size=8, epochs=2, validation_data=(numbers(8)[0], None))
+        self.assertEqual(int(model.optimizer.iterations), 4)
+
+    def test_a_script_that_trains_nothing_is_told(self):
+        context = self.begin()
+        with self.assertLogs("determined.keras", "WARNING") as logs:
+            context._end()
+        self.assertIn("ended without model.fit()", "\n".join(logs.output))
+
     def test_what_it_refuses(self):
         context = self.begin()
         with self.assertRaisesRegex(RuntimeError, "there are 0"):
             context.fit(*numbers(8))
         model = self.model(context)
+        with self.assertRaisesRegex(TypeError, "fit\\(validation_freq=\\[2, 3\\]\\): expected a whole number"):
+            model.fit(*numbers(8), validation_data=numbers(8), validation_freq=[2, 3])
         with self.assertRaisesRegex(ValueError, "initial_epoch"):
             context.fit(*numbers(8), initial_epoch=2)
         with self.assertRaisesRegex(ValueError, "validation_split"):
@@ -185,7 +234,7 @@ class Guide(Offline):
         self.addCleanup(os.chdir, where)
         names = self.run_script(self.scripts()[2])
         self.addCleanup(names["context"]._core.close)
-        self.assertIn(b"val_loss", self.reported())
+        self.assertTrue(b"val_loss" in self.reported())
 
 
 class Submitted(Offline):
@@ -201,7 +250,7 @@ class Submitted(Offline):
 
         with mock.patch.object(_launch, "find_det", lambda: "det"), mock.patch("subprocess.run", run):
             with mock.patch.object(sys, "argv", argv), self.assertRaises(SystemExit) as left:
-                native.init(config=CONFIG, **arguments)
+                native.init(**{"config": CONFIG, **arguments})
         self.assertEqual(left.exception.code, code)
         return seen
 
@@ -224,6 +273,42 @@ class Submitted(Offline):
         seen = self.submit([script], context_dir=self.path("code"), test=True)
         self.assertEqual(seen["config"]["searcher"], {"name": "single", "metric": "val_loss", "max_length": {"batches": 1}})
         self.assertEqual(seen["config"]["hyperparameters"]["units"], 4)
+
+    def test_a_test_of_a_search_is_one_trial_too(self):
+        script = self.write("code/train.py", "")
+        for searcher in (
+            {"name": "random", "max_trials": 5, "max_concurrent_trials": 2, "max_steps": 3},
+            {"name": "adaptive_simple", "max_trials": 5, "max_steps": 5},
+            {"name": "async_halving", "num_rungs": 3, "max_length": {"epochs": 9}, "mode": "standard", "divisor": 4},
+        ):
+            config = {**CONFIG, "searcher": {**searcher, "metric": "val_acc", "smaller_is_better": False, "source_trial_id": 7}}
+            seen = self.submit([script], context_dir=self.path("code"), test=True, config=config)
+            wanted = {"name": "single", "metric": "val_acc", "smaller_is_better": False, "source_trial_id": 7}
+            self.assertEqual(seen["config"]["searcher"], {**wanted, "max_length": {"batches": 1}})
+
+    def test_a_master_by_its_address(self):
+        script = self.write("code/train.py", "")
+        seen = self.submit([script], context_dir=self.path("code"), master_url="http://10.0.0.7:8080")
+        at = seen["words"].index("--master")
+        self.assertEqual(seen["words"][at + 1], "http://10.0.0.7:8080")
+        with self.assertRaisesRegex(TypeError, "init\\(master_url=7\\): expected the address of a master"):
+            native.init(config=CONFIG, master_url=7)
+        with self.assertLogs("determined.keras", "WARNING") as logs:
+            context = native.init(config=CONFIG, local=True, master_url="http://10.0.0.7:8080")
+        self.addCleanup(context._core.close)
+        self.assertIn("trains here: the master http://10.0.0.7:8080 is not used", "\n".join(logs.output))
+
+    def test_names_of_that_generation(self):
+        from determined.keras import ArrayLike, InputData, TFKerasContext, TFKerasNativeContext, TFKerasTrialContext
+
+        self.assertIs(TFKerasNativeContext, native.TFKerasNativeContext)
+        for each in (TFKerasNativeContext, TFKerasTrialContext):
+            self.assertTrue(issubclass(each, TFKerasContext))
+
+        def build_training_data_loader(x: ArrayLike) -> InputData:
+            return x, x
+
+        self.assertEqual(set(typing.get_type_hints(build_training_data_loader)), {"x", "return"})
 
     def test_what_cannot_be_submitted(self):
         script = self.write("elsewhere/train.py", "")

@@ -58,6 +58,57 @@ except Exception as error:
     print("told", type(error).__name__, str(error).replace(chr(10), " "))
 os._exit(0)  # the other worker may wait in a collective
 """
+# Trains once without a stop, and once with a stop after an epoch (of 13 batches) and one in the middle of an epoch,
+# where the callback saves the weights in a file of its own.
+IN_PARTS = """
+import json, os
+import determined as det
+dist, strategy = det.core.DistributedContext.from_tf_config()
+import keras
+import training
+from determined import core
+
+reported = {}
+before = core.TrainContext._report
+
+def report(self, group, steps, metrics, batch_metrics=None):
+    reported[group + " " + str(steps)] = {name: value.hex() for name, value in metrics.items() if type(value) is float}
+    return before(self, group, steps, metrics, batch_metrics)
+
+core.TrainContext._report = report
+
+class Own(det.keras.DeterminedCallback):
+    def save_model(self, model, path, distributed):
+        super().save_model(model, path, distributed)
+
+def train(folder, stop_after, cls):
+    os.environ["DET_OFFLINE_DIR"] = folder
+    keras.utils.set_random_seed(7)
+    layers = keras.layers
+    with strategy.scope():
+        made = keras.Sequential(
+            [layers.Input((6,)), layers.Dense(8, name="first"), layers.BatchNormalization(name="norm"),
+             layers.Dropout(0.3, seed=1), layers.Dense(2, name="last")]
+        )
+        made.compile("adam", "mse", metrics=["mae"])
+    with det.core.init() as context:
+        loop = cls(context, context.latest_checkpoint, 1)
+        made.fit(training.X, training.Y, batch_size=16, epochs=3, verbose=0, shuffle=True,
+                 validation_data=(training.X, training.Y), callbacks=[loop, training.StopAfter(loop, stop_after)])
+    replicas = [each.value.values if hasattr(each.value, "values") else [each.value] for each in made.variables]
+    return [part.numpy().tobytes().hex() for parts in replicas for part in parts]
+
+def outcome(folder, *runs):
+    reported.clear()
+    for stop_after, cls in runs:
+        values = train(os.path.join(os.environ["HOME"], folder), stop_after, cls)
+    return [dict(reported), values]
+
+ours = det.keras.DeterminedCallback
+told = {"replicas": strategy.num_replicas_in_sync, "whole": outcome("whole", (0, ours))}
+told["parts"] = outcome("parts", (26, ours), (34, Own), (0, Own))
+print("told " + json.dumps(told))
+"""
 ALONE = {}
 
 
@@ -142,9 +193,9 @@ class Workers(Strategies):
 
         self.assertEqual(_strategy.repair(), [])
         said = self.workers(WITHOUT.replace("{name}", "_repair_build"))
-        self.assertIn("PerReplica", said[0], "Keras builds models among workers by itself by now")
+        self.assertIn("PerReplica", " ".join(said), "Keras builds models among workers by itself by now")
         said = self.workers(WITHOUT.replace("{name}", "_repair_reduce"))
-        self.assertIn("Invalid reduction dimension", said[0], "Keras reduces metrics among workers by itself by now")
+        self.assertIn("Invalid reduction dimension", " ".join(said), "Keras reduces metrics among workers by itself by now")
 
     def test_what_keras_no_longer_has_is_named(self):
         script = """
@@ -166,6 +217,17 @@ class Replicas(Strategies):
         both = self.one_process(DET_CPU_REPLICAS="2", DET_LAUNCH="tensorflow")
         self.assertEqual(both["replicas"], 2)
         self.check_close(both, self.alone())
+
+    def test_every_replica_goes_on_where_it_was(self):
+        """In the middle of an epoch, and after one: the metrics, and the statistics of a BatchNormalization."""
+        told = json.loads(self.finish(self.start(IN_PARTS, DET_CPU_REPLICAS="2", DET_LAUNCH="tensorflow"))[0])
+        self.assertEqual(told["replicas"], 2)
+        (reported, values), (reported_in_parts, values_in_parts) = told["whole"], told["parts"]
+        ends = [f"{group} {at}" for group in ("training", "validation") for at in (13, 26, 39)]
+        self.assertEqual(sorted(reported), sorted(ends))
+        for end in ends:
+            self.assertEqual(reported_in_parts[end], reported[end], end)
+        self.assertEqual(values_in_parts, values)
 
     ORDERS = {
         "determined first": "import determined\nimport tensorflow as tf\n",

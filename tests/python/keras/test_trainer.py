@@ -197,6 +197,67 @@ class OneSlot(Trainer):
         self.assertEqual(len(history.history["val_loss"]), 2)
         self.assertEqual(self.steps(), [8])
 
+    def own_fit(self, arguments, **fit):
+        """A model.fit() of the program's own with the callback; returns the number of batches of each validation."""
+        seen = []
+
+        class Counts(keras.callbacks.Callback):
+            def on_test_begin(self, logs=None):
+                seen.append(0)
+
+            def on_test_batch_end(self, batch, logs=None):
+                seen[-1] += 1
+
+        fit = {"epochs": 2, "verbose": 0, "batch_size": 8, "validation_data": (X, Y), **fit}
+        with det.keras.init() as context:
+            loop = context.DeterminedCallback(*arguments)
+            fit.setdefault("validation_freq", context.ValidationFreq())
+            small_model().fit(X, Y, callbacks=[Counts(), loop], **fit)
+        return seen
+
+    def test_its_callback_decides_how_much_a_fit_of_ones_own_validates(self):
+        for arguments, fit, wanted in (
+            ((), {}, [7, 7]),
+            ((3, 1, None), {}, [3, 3]),
+            ((None, 1, 25), {}, [2, 2]),
+            ((1, [2], 25), {}, [1]),
+            ((2, 1, None), {"validation_data": dataset()}, [2, 2]),
+            ((2, 1, None), {"validation_data": None, "validation_split": 0.5}, [2, 2]),
+            ((), {"validation_steps": 4}, [4, 4]),
+            ((4, 1, None), {"validation_steps": 4}, [4, 4]),
+        ):
+            with self.subTest(arguments=arguments, fit=list(fit)):
+                os.environ["DET_OFFLINE_DIR"] = self.path(str(wanted) + str(arguments) + str(list(fit)))
+                self.assertEqual(self.own_fit(arguments, **fit), wanted)
+
+    def test_its_callback_validates_within_epochs_of_a_fit_of_ones_own(self):
+        self.configure({"min_validation_period": {"batches": 5}})
+        self.assertEqual(self.own_fit((3, 1, None)), [3, 3, 3, 3])  # after 5, 7, 10 and 14
+
+    def test_a_validation_that_the_callback_cannot_have_is_refused(self):
+        for arguments, fit, sentence in (
+            ((0, 1, None), {}, "validation_steps is 0; expected a whole number of at least 1"),
+            ((None, 1, "8"), {}, "validation_batch_size is '8'; expected a whole number of at least 1"),
+            ((3, 1, None), {"validation_steps": 4}, "validation_steps is 3 in DeterminedCallback.. and 4 in fit"),
+            ((None, 1, 8), {"validation_batch_size": 9}, "validation_batch_size is 8 in .* and 9 in fit"),
+            ((None, 2, None), {"validation_freq": 1}, "validation_freq is 2 in .* give fit.. validation_freq=context.V"),
+            ((3, 1, None), {"validation_data": None}, "validation_steps is 3, but fit.. has no validation data"),
+            ((None, 1, 8), {"validation_data": dataset()}, "validation_batch_size is 8, but .* has batches"),
+            ((None, 1, 8), {"validation_data": Batches(2)}, "validation_batch_size is 8, but .* has batches"),
+        ):
+            with self.subTest(sentence), self.assertRaisesRegex(ValueError, sentence):
+                os.environ["DET_OFFLINE_DIR"] = self.path(sentence)
+                self.own_fit(arguments, **fit)
+
+    def test_every_validation_comes_with_a_report_of_training(self):
+        for frequency, wanted in ((2, [14, 28]), ([1, 3], [7, 21, 28]), (range(3, 4), [21, 28])):
+            with self.subTest(frequency), mock.patch.object(det.core.TrainContext, "report_training_metrics") as report:
+                os.environ["DET_OFFLINE_DIR"] = self.path(str(wanted))
+                _, history = self.fit(epochs=4, validation_freq=frequency, validation_data=(X[:9], Y[:9]))
+            told = {call.args[0]: call.args[1]["loss"] for call in report.call_args_list}
+            self.assertEqual([call.args[0] for call in report.call_args_list], wanted)
+            self.assertEqual(list(told.values()), [history["loss"][batches // 7 - 1] for batches in wanted])
+
     def test_a_model_checkpoint_of_the_program_replaces_ours(self):
         mine = keras.callbacks.ModelCheckpoint(self.path("mine-{epoch}.keras"))
         model, _ = self.fit(epochs=3, checkpoint_freq=det.Batches(1), callbacks=[mine])

@@ -368,13 +368,22 @@ class Callbacks(Place):
         self.assertEqual({os.path.basename(where) for where in found}, {"tensorboard", "train", "validation"})
 
     def test_a_callback_that_has_had_enough(self):
+        ends = []
+
         class Enough(keras.callbacks.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                ends.append(logs["loss"])
+
             def on_train_batch_end(self, batch, logs=None):
                 self.model.stop_training = int(self.model.optimizer.iterations) == 11
 
         self.train({"callbacks": staticmethod(lambda: [Enough()])}, batches=40)
         self.assertEqual((self.when("val_loss"), self.when("loss")), ([11], [11]))
         self.assertEqual(list(self.checkpoints()), [11])
+        # the same with a report that is due after that batch anyway
+        self.train({"callbacks": staticmethod(lambda: [Enough()])}, batches=40, run="due", scheduling_unit=11)
+        self.assertEqual((self.when("val_loss", "due"), self.when("loss", "due")), ([11], [11]))
+        self.assertEqual([self.value("loss", "due")] * 2, [self.value("loss"), ends[-1]])
         self.train({"callbacks": staticmethod(lambda: [Enough()])}, batches=40)
         self.assertEqual(self.when("val_loss"), [11])
 
@@ -402,6 +411,17 @@ class Callbacks(Place):
             self.train({"callbacks": staticmethod(lambda: [Keeps()])}, min_checkpoint_period={"batches": 2})
         self.assertEqual(len(seen.output), 1)
         self.assertIn("the attribute 'tensors' of the callback Keeps is not in checkpoints", seen.output[0])
+
+    def test_the_end_of_a_training_has_the_last_metrics(self):
+        """Those of the last report and the last validation, wherever in an epoch the training ends."""
+        seen = []
+        end = keras.callbacks.LambdaCallback(on_train_end=lambda logs: seen.append(dict(logs)))
+        # at the end of an epoch; in the middle of one; the same, resumed
+        for run, batches, stops in (("epoch", 8, ()), ("middle", 11, ()), ("two", 11, (9,))):
+            for stop_after in (*stops, None):
+                self.train({"callbacks": staticmethod(lambda: [end])}, batches=batches, run=run, stop_after=stop_after)
+            self.assertEqual(seen[-1], {name: value for _, name, value in self.metrics(run=run)})
+            self.assertEqual(len(seen[-1]), 4)
 
     def test_keras_callbacks_must_be_some(self):
         self.refused("keras_callbacks() returned a str", kind=TypeError, trial={"callbacks": staticmethod(lambda: ["a"])})

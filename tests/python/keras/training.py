@@ -66,6 +66,7 @@ OUR_KINDS = {
     "sequence in memory": lambda: {"x": det.keras.InMemorySequence(X, Y, BATCH, WEIGHTS)},
     "cached": lambda: {"x": cached().batch(BATCH)},
     "cached, drawn": lambda: {"x": cached().map(lambda x, y: (x + tf.random.uniform([6], seed=1), y)).batch(BATCH)},
+    "cached, shuffled": lambda: {"x": cached(shuffle=False).shuffle(50, seed=1).batch(BATCH)},
     "cached, of unknown length": lambda: {"x": cached().filter(lambda x, y: x[0] > 0.1).batch(BATCH)},
     "cached, repeated": lambda: {"x": cached().repeat().batch(BATCH), "steps_per_epoch": 9},
 }

@@ -311,6 +311,39 @@ class Steps(Training):
         self.fit(Own, max_length=pytorch.Batch(6))  # goes on with it
         self.assertEqual(torch.load(os.path.join(self.checkpoints()[-1][1], "state_dict.pth"))["scaler_state_dict"]["scale"], 64.0)
 
+    def test_a_scaler_updates_only_in_batches_that_step(self):
+        class Own(Trial):
+            """update() after every batch, as in PyTorch's documentation."""
+
+            def __init__(self, context):
+                super().__init__(context)
+                self.scaler = context.wrap_scaler(torch.amp.GradScaler("cpu", init_scale=8.0, growth_interval=1))
+
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                loss = nn.functional.mse_loss(self.model(batch[0]), batch[1])
+                self.context.backward(self.scaler.scale(loss))
+                self.context.step_optimizer(self.optimizer, scaler=self.scaler)
+                self.update(batch_idx)
+                return {"loss": loss}
+
+            def update(self, batch_idx):
+                self.scaler.update()
+
+        class Steps(Own):
+            """update() by hand, in batches that step."""
+
+            def update(self, batch_idx):
+                if batch_idx % 3 == 2:
+                    self.scaler.update()
+
+        class Sets(Own):
+            def update(self, batch_idx):
+                self.scaler.update(4.0 if batch_idx == 3 else None)
+
+        config = {"optimizations": {"aggregation_frequency": 3}}
+        for kind, scale in ((Own, 32.0), (Steps, 32.0), (Sets, 8.0)):
+            self.in_folder(kind.__name__)
+            self.assertEqual(self.fit(kind, config, max_length=pytorch.Batch(6)).scaler.get_scale(), scale)
 
     def test_a_scale_is_learned_from_steps_and_from_nothing_else(self):
         class Seldom(Trial):
@@ -409,8 +442,15 @@ class Metrics(unittest.TestCase):
         self.assertEqual(trainer.values, [])
         windows.settle()
         self.assertEqual(trainer.values, [("total", 1.0), ("total", 2.0), ("total", 3.0), ("loss", 1.0), ("loss", 2.0), ("loss", 3.0)])
-        with self.assertRaisesRegex(TypeError, r"'x' as a Tensor of shape \(2,\); expected a number"):
-            windows._wait("x", torch.ones(2))
+        trainer.values.clear()
+        windows._wait("x", torch.tensor([1.0, 2.0]))
+        windows.settle()
+        self.assertEqual(trainer.values, [("x.0", 1.0), ("x.1", 2.0)])
+        with self.assertRaisesRegex(ValueError, r"'x' with the shape \(3,\), but \(2,\) for the batches before it"):
+            windows._wait("x", torch.ones(3))
+        for many in (torch.ones(0), torch.ones(1001)):
+            with self.assertRaisesRegex(TypeError, r"'y' as a Tensor of shape \(\d+,\); expected a number"):
+                windows._wait("y", many)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import unittest
 
+import numpy as np
 import torch
 import training
 from torch import nn
@@ -36,6 +37,30 @@ def _listening(name):
 
 for _name in HOOKS:
     setattr(Listens, _name, _listening(_name))
+
+
+class Vectors(Training):
+    def test_each_number_of_a_metric_is_reported_and_can_be_searched(self):
+        class Several(Trial):
+            def train_batch(self, batch, epoch_idx, batch_idx):
+                loss = super().train_batch(batch, epoch_idx, batch_idx)["loss"]
+                return {"loss": loss, "f1": torch.stack([loss, 2 * loss]), "counts": np.array([1, batch_idx])}
+
+            def evaluate_batch(self, batch):
+                return {"f1": torch.tensor([0.5, 0.25]), "loss": 1.0}
+
+            def build_callbacks(self):
+                self.callback = Listens()
+                return {"listens": self.callback}
+
+        reports = Reports(self)
+        trial = self.fit(Several, {"searcher": {"metric": "f1.1"}}, max_length=pytorch.Epoch(1))
+        self.assertEqual(set(reports.validation[0][1]), {"f1.0", "f1.1", "loss", "batches", "epochs"})
+        self.assertEqual(self.metrics, {"f1.0": 0.5, "f1.1": 0.25, "loss": 1.0})
+        ((means, batches),) = [what for name, what in trial.callback.heard if name == "on_training_workload_end"]
+        self.assertEqual(list(means), ["loss", "f1.0", "f1.1", "counts.0", "counts.1"])
+        self.assertEqual((means["counts.1"], means["f1.0"]), (4.0, means["loss"]))
+        self.assertEqual(list(batches[0]), list(means))
 
 
 class Callbacks(Training):
@@ -325,7 +350,12 @@ class Wrong(Training):
         self.refused(TypeError, r"train_batch\(\) returned a str", train_batch=gives("loss"))
         self.refused(TypeError, r"train_batch\(\) returned the metric 'word' as a str; expected a number", train_batch=gives({"word": "high"}))
         self.refused(
-            TypeError, r"the metric 'all' as a Tensor of shape \(4, 2\); expected a number; take its mean", train_batch=gives({"all": torch.ones(4, 2)})
+            TypeError, r"the metric 'all' as a Tensor of shape \(40, 40\); expected a number; take its mean", train_batch=gives({"all": torch.ones(40, 40)})
+        )
+        self.refused(
+            ValueError,
+            r"the metric 'all' with the shape \(3,\), but \(4,\) for the batches before it: .* per record, take its mean",
+            train_batch=gives({"all": torch.ones(4)}, {"all": torch.ones(3)}),
         )
         self.refused(TypeError, "a metric named 3; expected a word", train_batch=gives({3: 1.0}))
         self.refused(

@@ -92,10 +92,23 @@ class Numbers(unittest.TestCase):
             counter += 1
         self.assertEqual(means.means(), {"loss": 6.0, "weight": 2.0, "counter": 5.0, "half": 1.0})
 
+    def test_each_number_of_an_array_or_tensor_is_a_metric(self):
+        kinds = {"f1": Reducer.AVG, "most": Reducer.MAX, "loss": Reducer.AVG}
+        metrics = Metrics(kinds)
+        metrics.add({"f1": torch.tensor([1.0, 0.0]), "most": np.array([[1, 5]]), "loss": torch.ones(1)}, 1)
+        metrics.add({"f1": torch.tensor([0.0, 1.0]), "most": np.array([[2, 3]]), "loss": 2.0}, 3)
+        wanted = {"f1.0": 0.25, "f1.1": 0.75, "most.0.0": 2.0, "most.0.1": 5.0, "loss": 1.75}
+        self.assertEqual(metrics.values(), wanted)
+        loaded = Metrics(kinds)
+        loaded.load(metrics.state())
+        self.assertEqual(loaded.values(), wanted)
+        with self.assertRaisesRegex(ValueError, r"'f1' with the shape \(3,\), but \(2,\) for the batches before it"):
+            metrics.add({"f1": torch.ones(3), "most": np.array([[2, 3]]), "loss": 2.0})
+
     def test_what_is_no_number_says_so(self):
         means = Means()
         for value, sentence in (
-            (torch.ones(2), r"the metric 'x' is a tensor of shape \(2,\) and torch.float32; expected one number"),
+            (torch.ones(1001), r"the metric 'x' is a tensor of shape \(1001,\) and torch.float32; expected one number"),
             (torch.tensor(1j), "torch.complex64"),
             ("text", "the metric 'x' is 'text'; expected a number"),
             ([1], r"the metric 'x' is \[1\]"),

@@ -116,7 +116,8 @@ class Seed(Training):
         context = self.context()
         context._core.info = mock.Mock(task_type="GENERIC", user_data={"trial_id": 7})
         self.assertEqual(context.config_data, {"trial_id": 7})
-        with self.assertRaisesRegex(RuntimeError, "context.training does not exist: this task is a GENERIC, a job and not a training"):
+        self.assertFalse(hasattr(context, "training"))
+        with self.assertRaisesRegex(AttributeError, "context.training does not exist: this task is a GENERIC, a job and not a training"):
             context.training
         trial = context.build_trial(Trial)
         with self.assertRaisesRegex(RuntimeError, "this task cannot train: it is a GENERIC"):

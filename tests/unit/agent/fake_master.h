@@ -110,8 +110,9 @@ static inline void fake_reports(struct fake_master *m, struct net_exchange *x)
         m->problem = "there is a gap between two batches of reports";
     m->records += head.count;
     m->reports = MAX(m->reports, head.last);
-    snprintf(reply, sizeof(reply), "{\"stored\":%llu,\"refused\":[%s%s%s]}",
-             (unsigned long long)m->reports, m->report_error ? "{\"error\":\"" : "",
+    snprintf(reply, sizeof(reply), "{\"stored\":%llu%s,\"refused\":[%s%s%s]}",
+             (unsigned long long)m->reports, m->has_given_up ? ",\"mustEnd\":true" : "",
+             m->report_error ? "{\"error\":\"" : "",
              m->report_error ? m->report_error : "", m->report_error ? "\"}" : "");
     fake_answer(x, 200, reply);
 }

@@ -45,6 +45,7 @@ struct fake_master {
     uint32_t records;            /* that came, each time */
     bool is_busy;                /* for reports */
     const char *reports_refusal; /* with 400 */
+    bool has_given_up;           /* the run: it takes reports, and says so */
     const char *report_error;    /* refuses one report of each batch */
     const char *commands;        /* JSON list; handed out once */
     int hello_status;            /* 0: 200 */

@@ -29,7 +29,8 @@ enum { PATIENCE_MS = 60 * 1000 };
 static inline int put_reports(int count)
 {
     const struct ring_config config = {.io = io_system(),
-                                       .dir = getenv("DET_REPORT_RING")};
+                                       .dir = getenv("DET_REPORT_RING"),
+                                       .makes = RING_MAKES_NOTHING};
     const struct report report = {
         .kind = REPORT_STATUS, .run = 1, .time_us = 1, .payload = "{}", .len = 2};
     struct ring *ring;

@@ -405,7 +405,7 @@ TEST(one_agent_works_in_a_directory)
     done(&f);
 }
 
-TEST(a_program_that_is_not_there_is_the_tasks_failure)
+TEST(a_supervisor_that_is_not_there_is_no_failure_of_the_task)
 {
     struct fixture f = fixture();
 
@@ -413,6 +413,7 @@ TEST(a_program_that_is_not_there_is_the_tasks_failure)
     start_agent(&f);
     command(&f, START(1, "true"));
     WAIT_UNTIL(fake_count(f.m, AGENT_EXIT, "cannot be executed") == 1);
+    CHECK_EQ(fake_count(f.m, AGENT_EXIT, "LACKING"), 1);
     done(&f);
 }
 

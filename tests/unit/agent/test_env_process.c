@@ -2,7 +2,10 @@
 /* Programs that an environment is built with, and what they say. */
 #include "agent/env/process.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/test.h"
 
@@ -42,6 +45,32 @@ TEST(lines_are_heard_whole_whatever_their_length_and_end)
     CHECK_EQ(heard.lines, 4);
     CHECK_EQ(heard.longest, 1000000);
     CHECK_STR(heard.last, "last");
+}
+
+static void let_go(void *arg)
+{
+    FILE *file = fopen(arg, "we");
+
+    CHECK(file);
+    if (file)
+        (void)fclose(file);
+}
+
+TEST(whoever_waits_for_a_silent_program_is_called)
+{
+    char path[] = "/tmp/det-process-XXXXXX";
+    int fd = mkstemp(path);
+    const char *argv[] = {"sh", "-c", "until [ -e \"$0\" ]; do sleep 0.01; done", path,
+                          NULL};
+    struct process process = {
+        .argv = argv, .on_wait = let_go, .wait_ms = 20, .arg = path};
+    int how = -1;
+
+    close(fd);
+    unlink(path);
+    CHECK_OK(process_run(&process, &how, &test_err)); /* it ends when we are called */
+    CHECK(process_was_fine(how));
+    unlink(path);
 }
 
 TEST(what_cannot_be_run_is_told_from_what_fails)

@@ -155,8 +155,8 @@ TEST(a_process_joins_the_control_group_of_its_task)
         _exit(0);
     }
     CHECK(read(ready[0], &byte, 1) == 1 && byte == 1);
-    CHECK(is_in(pid, "/det-task-3.u.1-0\n"));
-    CHECK(!is_in(getpid(), "/det-task-3.u.1-0\n"));
+    CHECK(is_in(pid, "/det-task-3.u.1-0-"));
+    CHECK(!is_in(getpid(), "/det-task-3.u.1-0-"));
     CHECK_EQ(limits_killed(group.fd), 0);
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
     privileged_group_done(&group);
@@ -167,4 +167,38 @@ TEST(a_process_joins_the_control_group_of_its_task)
     CHECK(privileged_group_join(&group)); /* none: nothing to join */
     close(ready[0]);
     close(ready[1]);
+}
+
+TEST(a_control_group_ends_with_all_its_processes)
+{
+    char path[64];
+    struct privileged_group group = {.fd = -1};
+    int ready[2];
+    char byte;
+
+    UNLESS(find_groups(path), "needs cgroup v2 and the right to divide it");
+    CHECK(pipe(ready) == 0);
+    CHECK_OK(privileged_group_make(path, "/t/3.u.1-0", &group, &test_err));
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            (void)privileged_group_join(&group);
+            if (fork() == 0 && setsid() > 0 && write(ready[1], "x", 1) == 1)
+                pause();
+            _exit(0);
+        }
+        CHECK(waitpid(pid, NULL, 0) == pid);
+        CHECK(read(ready[0], &byte, 1) == 1);
+    }
+    close(ready[1]);
+    close(group.fd); /* the supervisor is gone */
+    CHECK(privileged_group_end(path, "/t/other/3.u.1-0"));
+    CHECK(access(group.path, F_OK) == 0); /* not that of another agent */
+    CHECK(privileged_group_end(path, "/t/3.u.1-0"));
+    CHECK(read(ready[0], &byte, 1) == 0); /* the last holder of the pipe has ended */
+    CHECK(access(group.path, F_OK) != 0);
+    CHECK(privileged_group_end(path, "/t/3.u.1-0")); /* none: nothing to end */
+    CHECK(rmdir(path) == 0);
+    close(ready[0]);
 }

@@ -80,6 +80,29 @@ TEST(a_task_sees_the_gpus_of_its_slots_only)
     CHECK_STR(variable(none, "NVIDIA_VISIBLE_DEVICES"), "void");
 }
 
+TEST(the_agents_proxies_reach_its_tasks)
+{
+    static const char config[] =
+        "{\"http_proxy\": \"http://p:3128\", \"no_proxy\": \"localhost\"}";
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct machine_facts of = facts(cpus, 1);
+    struct json *tree;
+    struct json *spec;
+
+    CHECK_OK(json_parse(config, strlen(config), &mem, &tree, &test_err));
+    of.config = tree;
+    spec = complete(&of,
+                    "{\"allocation\":\"a.1\",\"taskId\":\"a\",\"slots\":[0],"
+                    "\"containerId\":\"c\",\"environment\":{\"NO_PROXY\":\"mine\"}}",
+                    &mem);
+
+    CHECK_STR(variable(spec, "http_proxy"), "http://p:3128");
+    CHECK_STR(variable(spec, "HTTP_PROXY"), "http://p:3128");
+    CHECK_STR(variable(spec, "no_proxy"), "localhost");
+    CHECK_STR(variable(spec, "NO_PROXY"), "mine");
+    CHECK(!variable(spec, "https_proxy"));
+}
+
 TEST(beside_a_local_master_the_address_is_loopback)
 {
     CLEANUP(buf_done) struct buf text = BUF_INIT;

@@ -30,7 +30,8 @@ struct world {
     /* what the master has */
     struct buf text[SHIP_STREAMS];
     int64_t offset[SHIP_STREAMS];
-    int64_t arrived_us; /* the last time something new came, monotonic */
+    char live[SHIP_STREAMS][64]; /* "": no line is being rewritten */
+    int64_t arrived_us;          /* the last time something new came, monotonic */
     int batches;
     size_t largest;
     const char *refusal;
@@ -57,6 +58,10 @@ static void take(struct world *w, const char *body, size_t len)
         w->problem = "an overlap";
     if (offset != w->offset[stream])
         return; /* repeated */
+    snprintf(w->live[stream], sizeof(w->live[stream]), "%s",
+             json_get(tree, "live")
+                 ? json_str(json_first(json_get(tree, "live"))->next, "?")
+                 : "");
     w->arrived_us = w->clock.mono_us;
     json_each(line, json_get(tree, "lines")) {
         buf_puts(&w->text[stream], json_str(json_first(line)->next, "?"));
@@ -215,6 +220,118 @@ TEST(a_line_without_its_end_is_sent_after_some_silence)
     end(&w);
     CHECK_STR(w.text[0].data, "loading the data ...\n done\n");
     world_done(&w);
+}
+
+TEST(a_line_that_is_rewritten_is_told_now_and_then_and_stored_once)
+{
+    struct world w;
+    int64_t begin_us;
+
+    world_init(&w, 6);
+    begin_us = w.clock.mono_us;
+    for (int i = 0; i < 1000; i++) { /* ten seconds */
+        char shown[32];
+
+        snprintf(shown, sizeof(shown), "\r%d of 1000", i);
+        put(&w, 1, shown);
+        clock_manual_advance(&w.clock, 10000);
+        executor_pump(w.exec);
+    }
+    while (executor_pump(w.exec))
+        continue;
+
+    CHECK_STR(w.text[1].data, "");
+    CHECK_STR(w.live[1], "999 of 1000");
+    CHECK((w.clock.mono_us - begin_us) / 1000000 >= 10);
+    CHECK(w.batches >= 5);
+    CHECK(w.batches <= (w.clock.mono_us - begin_us) / 1000000 + 2);
+    CHECK(w.offset[1] > 10000); /* overwritten states need not be kept */
+    put(&w, 1, "\r1000 of 1000\nafter it\n");
+    while (executor_pump(w.exec))
+        continue;
+    CHECK_STR(w.text[1].data, "1000 of 1000\nafter it\n");
+    CHECK_STR(w.live[1], "");
+    put(&w, 1, "\rhalf of another");
+    end(&w);
+    CHECK_STR(w.text[1].data, "1000 of 1000\nafter it\nhalf of another\n");
+    CHECK_STR(w.live[1], "");
+    CHECK_NULL(w.problem);
+    world_done(&w);
+}
+
+/* A program may erase a bar, or end its lines with "\n\r", as the last thing it does. */
+TEST(blanks_after_the_last_line_do_not_keep_the_shipping)
+{
+    static const char *const rests[] = {"\r", "\r        \r"};
+
+    for (size_t i = 0; i < ARRAY_LEN(rests); i++) {
+        struct world w;
+
+        world_init(&w, 12);
+        put(&w, 1, "done\n");
+        put(&w, 1, rests[i]);
+        while (executor_pump(w.exec))
+            continue;
+        CHECK_STR(w.text[1].data, "done\n");
+        end(&w);
+        CHECK_OK(ship_outcome(w.ship, &test_err));
+        CHECK_STR(w.text[1].data, "done\n");
+        CHECK_NULL(w.problem);
+        world_done(&w);
+    }
+}
+
+TEST(a_slow_bar_stays_one_line)
+{
+    struct world w;
+
+    world_init(&w, 7);
+    for (int i = 1; i <= 3; i++) {
+        char shown[32];
+
+        snprintf(shown, sizeof(shown), "\r%d of 3", i);
+        put(&w, 0, shown);
+        clock_manual_advance(&w.clock, 60 * 1000000);
+        while (executor_pump(w.exec))
+            continue;
+        CHECK_STR(w.live[0], shown + 1);
+        CHECK_EQ(w.batches, i);
+    }
+    put(&w, 0, "\n");
+    end(&w);
+
+    CHECK_STR(w.text[0].data, "3 of 3\n");
+    world_done(&w);
+}
+
+TEST(a_network_that_loses_calls_stores_each_bar_once)
+{
+    static const struct net_faults faults = {200, 200, 200};
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        CLEANUP(buf_done) struct buf want = BUF_INIT;
+        struct world w;
+
+        world_init(&w, seed);
+        net_memory_faults(w.net, &faults);
+        for (int bar = 0; bar < 20; bar++) {
+            for (int i = 0; i <= 30; i++) {
+                char shown[64];
+
+                snprintf(shown, sizeof(shown), "\rbar %d: %d of 30%s", bar, i,
+                         i == 30 ? "\n" : "");
+                put(&w, 0, shown);
+                clock_manual_advance(&w.clock, 100000);
+                executor_pump(w.exec);
+            }
+            buf_printf(&want, "bar %d: 30 of 30\n", bar);
+        }
+        end(&w);
+
+        CHECK_NULL(w.problem);
+        CHECK_STR(w.text[0].data, want.data);
+        world_done(&w);
+    }
 }
 
 TEST(a_network_that_loses_and_repeats_calls_stores_each_line_once)

@@ -26,14 +26,16 @@ TEST(a_number_of_slots_makes_that_many_cpu_slots)
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     struct slots slots;
 
-    CHECK_OK(slots_detect(3, &mem, &slots, &test_err));
+    CHECK_OK(slots_detect(&(struct slots_wish){.count = 3}, &mem, &slots, &test_err));
 
     CHECK_EQ(slots.count, 3);
     CHECK_EQ(slots.at[2].id, 2);
     CHECK_STR(slots.at[2].type, "cpu");
-    CHECK_OK(slots_detect(0, &mem, &slots, &test_err));
+    CHECK_OK(slots_detect(&(struct slots_wish){.count = 0}, &mem, &slots, &test_err));
     CHECK_EQ(slots.count, 0);
-    CHECK_EQ(slots_detect(1 << 20, &mem, &slots, &test_err), DET_INVALID);
+    CHECK_EQ(
+        slots_detect(&(struct slots_wish){.count = 1 << 20}, &mem, &slots, &test_err),
+        DET_INVALID);
 }
 
 TEST(a_machine_has_at_least_one_slot)
@@ -41,7 +43,7 @@ TEST(a_machine_has_at_least_one_slot)
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
     struct slots slots;
 
-    CHECK_OK(slots_detect(-1, &mem, &slots, &test_err));
+    CHECK_OK(slots_detect(&(struct slots_wish){.count = -1}, &mem, &slots, &test_err));
 
     CHECK(slots.count > 0);
 }
@@ -95,6 +97,70 @@ TEST(each_gpu_is_a_slot_with_its_name_and_uuid)
         "{\"id\":1,\"brand\":\"NVIDIA H200\",\"uuid\":\"GPU-2\",\"type\":\"cuda\"}]");
     CHECK_STR(slots_visible(&slots, both, 2, &mem), "GPU-2,GPU-1");
     CHECK_STR(slots_visible(&slots, both, 0, &mem), "");
+}
+
+TEST(the_agents_file_chooses_among_the_gpus)
+{
+    const struct nvml nvml = {good, good, two, handle, name, uuid};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct slots slots;
+
+    CHECK_OK(slots_of_nvml(&nvml, &mem, &slots, &test_err));
+    CHECK_OK(slots_choose(&slots, "1", true, &mem, &test_err));
+    CHECK_EQ(slots.count, 1);
+    CHECK_EQ(slots.at[0].id, 0);
+    CHECK_STR(slots.at[0].uuid, "GPU-2");
+
+    CHECK_OK(slots_of_nvml(&nvml, &mem, &slots, &test_err));
+    CHECK_OK(slots_choose(&slots, "GPU-2, 0", true, &mem, &test_err));
+    CHECK_EQ(slots.count, 2);
+    CHECK_STR(slots.at[0].uuid, "GPU-2");
+    CHECK_STR(slots.at[1].uuid, "GPU-1");
+    CHECK_EQ(slots.at[1].id, 1);
+}
+
+TEST(a_gpu_that_is_not_there_is_named_or_ends_the_variables_list)
+{
+    const struct nvml nvml = {good, good, two, handle, name, uuid};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct slots slots;
+
+    CHECK_OK(slots_of_nvml(&nvml, &mem, &slots, &test_err));
+    CHECK_EQ(slots_choose(&slots, "0,7", true, &mem, &test_err), DET_INVALID);
+    CHECK_HAS(test_err.text, "'7'");
+    CHECK_OK(slots_choose(&slots, "0,-1,1", false, &mem, &test_err));
+    CHECK_EQ(slots.count, 1);
+    CHECK_OK(slots_choose(&slots, "", false, &mem, &test_err));
+    CHECK_EQ(slots.count, 0);
+}
+
+TEST(a_gpu_is_one_slot_however_often_it_is_named)
+{
+    const struct nvml nvml = {good, good, two, handle, name, uuid};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 16);
+    struct slots slots;
+
+    CHECK_OK(slots_of_nvml(&nvml, &mem, &slots, &test_err));
+    CHECK_EQ(slots_choose(&slots, "0,GPU-1", true, &mem, &test_err), DET_INVALID);
+    CHECK_HAS(test_err.text, "'GPU-1' a second time");
+    CHECK_EQ(slots_choose(&slots, "0,1,7", true, &mem, &test_err), DET_INVALID);
+    CHECK_HAS(test_err.text, "'7'");
+    CHECK_OK(slots_choose(&slots, "0,0,1", false, &mem, &test_err));
+    CHECK_EQ(slots.count, 1);
+}
+
+TEST(the_type_of_slots_can_be_said)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct slots_wish wish = {.count = -1, .type = "none"};
+    struct slots slots;
+
+    CHECK_OK(slots_detect(&wish, &mem, &slots, &test_err));
+    CHECK_EQ(slots.count, 0);
+    wish.type = "cpu";
+    CHECK_OK(slots_detect(&wish, &mem, &slots, &test_err));
+    CHECK(slots.count > 0);
+    CHECK_STR(slots.at[0].type, "cpu");
 }
 
 TEST(a_driver_that_is_not_there_or_a_broken_gpu_is_told_apart)

@@ -169,6 +169,21 @@ TEST(a_changed_byte_is_noticed)
     }
 }
 
+/* "There is nothing to read" would keep its reader waiting forever. */
+TEST(a_removed_file_is_not_taken_for_the_end)
+{
+    struct fixture f = fixture(0, 0);
+    CLEANUP(buf_done) struct buf out = BUF_INIT;
+    struct spool_record record;
+
+    put(&f, 100, "hello\n");
+    CHECK_OK(io_remove_tree(f.io, "/t", &test_err));
+
+    CHECK_EQ(spool_read(f.spool, &out, &record, &test_err), DET_CORRUPT);
+    CHECK_HAS(test_err.text, "was removed");
+    done(&f);
+}
+
 TEST(beyond_the_limit_lines_are_dropped_and_counted)
 {
     struct fixture f = fixture(20, 0);

@@ -401,6 +401,27 @@ TEST(a_supervisor_that_was_told_to_end_does_not_wait_for_a_master_for_ever)
     fake_free(m);
 }
 
+/* Both orders are there before it looks at the first. */
+TEST(a_supervisor_that_was_told_to_kill_and_then_to_end_does_not_wait_either)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+    pid_t pid;
+
+    fake_place(m, "\"echo up; exec sleep 1000.875\"", "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_offset(m) == 3);
+    fake_leave(m);
+    CHECK_EQ(kill(pid, SIGSTOP), 0);
+    CHECK(control_send(dir, CONTROL_KILL, 10, NULL) != DET_OK);
+    CHECK(control_send(dir, CONTROL_TERM, 10, NULL) != DET_OK);
+    CHECK_EQ(kill(pid, SIGCONT), 0);
+    CHECK_EQ(fake_wait(m, pid), 0);
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
+    fake_serve(m);
+    fake_free(m);
+}
+
 TEST(output_of_a_run_that_is_over_ends_it)
 {
     struct fake_master *m = fake_new();
@@ -439,6 +460,50 @@ TEST(reports_reach_the_master_before_the_exit_does)
     CHECK_EQ(m->records, 2000);
     CHECK(fake_place_of(m, "/reports") < fake_place_of(m, "/exit"));
     CHECK_EQ(fake_count(m, "/exit", "exited with code 3"), 1);
+    fake_free(m);
+}
+
+#define NO_MODULE "echo 'ModuleNotFoundError: No module named tnsr' >&2; exit 1"
+
+TEST(a_program_that_would_fail_again_is_known_by_its_last_words)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+
+    run(m, "\"" NO_MODULE "\"", "", dir);
+
+    CHECK_EQ(fake_count(m, "/exit", "\"isFinal\":true"), 1);
+    CHECK_EQ(fake_count(m, "/exit", "ModuleNotFoundError: No module named tnsr"), 1);
+    fake_free(m);
+}
+
+TEST(a_program_that_reported_may_work_the_next_time)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    run(m, reporting(entrypoint, 1, NO_MODULE), "", dir);
+
+    CHECK_EQ(fake_count(m, "/exit", "exited with code 1"), 1);
+    CHECK_EQ(fake_count(m, "/exit", "isFinal"), 0);
+    fake_free(m);
+}
+
+TEST(a_program_that_reported_cannot_claim_that_its_machine_lacks_something)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    run(m,
+        reporting(
+            entrypoint, 1,
+            "echo '{\\\"sentence\\\":\\\"no\\\",\\\"code\\\":1,\\\"isLacking\\\":true}'"
+            " >$DET_RUN_DIR/failure.json; exit 1"),
+        "", dir);
+    check_exit(dir, "FAILED", 1, "no");
+    CHECK_EQ(fake_count(m, "/exit", "LACKING"), 0);
     fake_free(m);
 }
 
@@ -492,6 +557,60 @@ TEST(reports_of_a_run_that_is_over_end_it)
     fake_free(m);
 }
 
+TEST(a_task_whose_directory_is_removed_is_ended_and_delivers_what_is_open)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+    pid_t pid;
+
+    m->is_busy = true; /* so the reports are open, and not delivered yet */
+    fake_place(m, reporting(entrypoint, 5, "echo up; sleep 1000"), "", dir);
+    pid = fake_spawn(dir);
+    WAIT_UNTIL(fake_offset(m) == 3 && fake_count(m, "/reports", "") >= 1);
+    /* It may fail where the supervisor makes a file at the same time. */
+    WAIT_UNTIL(io_remove_tree(io_system(), dir, NULL) == DET_OK);
+    lock_take(&m->lock);
+    m->is_busy = false;
+    lock_give(&m->lock);
+    CHECK_EQ(fake_wait(m, pid), 0);
+
+    CHECK_EQ(m->reports, 5);
+    CHECK_EQ(m->records, 5);
+    CHECK_EQ(fake_count(m, "/exit", "TRANSIENT"), 1);
+    CHECK_EQ(fake_count(m, "/exit", "its directory was removed"), 1);
+    CHECK(!file_is_there(dir, "."));
+    CHECK_NULL(m->problem);
+    fake_free(m);
+}
+
+TEST(a_program_that_fails_since_its_directory_was_removed_is_not_to_blame)
+{
+    struct fake_master *m = fake_new();
+    char dir[128];
+
+    run(m, "\"rm -rf \\\"$(dirname \\\"$DET_RUN_DIR\\\")\\\"; exit 3\"", "", dir);
+    CHECK_EQ(fake_count(m, "/exit", "its directory was removed"), 1);
+    CHECK_EQ(fake_count(m, "/exit", "TRANSIENT"), 1);
+    fake_free(m);
+}
+
+TEST(a_run_that_was_given_up_is_ended_and_delivers_all_the_same)
+{
+    struct fake_master *m = fake_new();
+    char entrypoint[512];
+    char dir[128];
+
+    m->has_given_up = true;
+    run(m, reporting(entrypoint, 2000, "sleep 1000"), "", dir);
+
+    check_exit(dir, "KILLED", 137, "killed by signal SIGKILL");
+    CHECK_EQ(m->reports, m->records);
+    CHECK(fake_place_of(m, "/reports") < fake_place_of(m, "/exit"));
+    CHECK_NULL(m->problem);
+    fake_free(m);
+}
+
 TEST(another_refusal_of_a_state_does_not_matter)
 {
     struct fake_master *m = fake_new();
@@ -511,7 +630,7 @@ TEST(bytes_that_are_no_text_arrive_as_replacements)
 
     run(m, "\"printf 'a\\\\377b\\\\000c\\\\n10%%\\\\r20%%\\\\n'\"", "", dir);
 
-    CHECK_STR(m->output[0].data, "a\uFFFDb\uFFFDc\n10%\n20%\n");
+    CHECK_STR(m->output[0].data, "a\uFFFDb\uFFFDc\n20%\n");
     CHECK_EQ(m->offset[0], 14);
     fake_free(m);
 }

@@ -69,6 +69,60 @@ TEST(the_environment_is_inherited_then_given_then_ours)
     CHECK_NULL(find(environment, "PYTHONUSERBASE"));
 }
 
+TEST(python_prints_at_once_and_tells_crashes_unless_somebody_says_otherwise)
+{
+    static const char *const inherited[] = {
+        "PYTHONUNBUFFERED=", "PYTHONFAULTHANDLER=", NULL};
+    static const char *const bare[] = {NULL};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct task_spec spec = read_spec(&mem, spec_text);
+    const char **environment;
+
+    CHECK_OK(task_layout_environment(&spec, "/t", "/opt/det", bare, &mem, &environment,
+                                     &test_err));
+    CHECK_STR(find(environment, "PYTHONUNBUFFERED"), "1");
+    CHECK_STR(find(environment, "PYTHONFAULTHANDLER"), "1");
+
+    CHECK_OK(task_layout_environment(&spec, "/t", "/opt/det", inherited, &mem,
+                                     &environment, &test_err));
+    CHECK_STR(find(environment, "PYTHONUNBUFFERED"), "");
+    CHECK_STR(find(environment, "PYTHONFAULTHANDLER"), "");
+}
+
+TEST(the_environment_of_the_agents_shell_is_not_the_tasks)
+{
+    static const char *const inherited[] = {
+        "PATH=/home/a/venv/bin:/opt/conda/bin/:/usr/bin:/home/a/venv/bin2",
+        "VIRTUAL_ENV=/home/a/venv",
+        "VIRTUAL_ENV_PROMPT=venv",
+        "CONDA_PREFIX=/opt/conda",
+        "CONDA_DEFAULT_ENV=base",
+        "CONDA_EXE=/opt/conda/bin/conda",
+        NULL};
+    static const char *const only[] = {"PATH=/v/bin", "VIRTUAL_ENV=/v", NULL};
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    struct task_spec spec =
+        read_spec(&mem, "{\"allocation\":\"3.u.1\",\"rank\":0,\"taskId\":\"3.u\","
+                        "\"containerId\":\"c\",\"slots\":[],\"entrypoint\":null,"
+                        "\"environment\":{\"CONDA_SHLVL\":\"mine\","
+                        "\"DET_MASTER\":\"http://m:8080\"}}");
+    const char **environment;
+
+    CHECK_OK(task_layout_environment(&spec, "/t", "/opt/det", inherited, &mem,
+                                     &environment, &test_err));
+    CHECK_STR(find(environment, "PATH"), "/opt:/usr/bin:/home/a/venv/bin2");
+    CHECK_NULL(find(environment, "VIRTUAL_ENV"));
+    CHECK_NULL(find(environment, "VIRTUAL_ENV_PROMPT"));
+    CHECK_NULL(find(environment, "CONDA_PREFIX"));
+    CHECK_NULL(find(environment, "CONDA_DEFAULT_ENV"));
+    CHECK_STR(find(environment, "CONDA_EXE"), "/opt/conda/bin/conda");
+    CHECK_STR(find(environment, "CONDA_SHLVL"), "mine");
+
+    CHECK_OK(task_layout_environment(&spec, "/t", "/opt/det", only, &mem, &environment,
+                                     &test_err));
+    CHECK_STR(find(environment, "PATH"), "/opt:/usr/local/bin:/usr/bin:/bin");
+}
+
 TEST(pythons_package_is_found_behind_what_the_user_names)
 {
     static const char *const inherited[] = {"PYTHONPATH=/mine", NULL};

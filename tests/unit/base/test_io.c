@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every sentence here is tested on the machine's file system and on its twin in
  * memory: what holds for one holds for the other. */
+#include "base/io/folder_lock.h"
 #include "base/io/io.h"
 
 #include <fcntl.h>
@@ -331,6 +332,82 @@ ON_BOTH(a_lock_is_held_by_one_until_it_closes)
     io_close(two);
 }
 
+ON_BOTH(a_folder_is_locked_though_the_file_in_it_is_removed)
+{
+    struct folder_lock lock = {0}, other = {0};
+    const char *path = below(root, "locked");
+    bool is_held = true;
+
+    CHECK_OK(folder_lock_look(io, path, "l", &is_held, &test_err));
+    CHECK(!is_held);
+    CHECK_OK(io_mkdir(io, path, true, &test_err));
+    CHECK_OK(folder_lock_take(io, path, "l", &lock, &test_err));
+    CHECK_EQ(folder_lock_take(io, path, "l", &other, NULL), DET_BUSY);
+    CHECK_OK(io_remove(io, below(root, "locked/l"), &test_err));
+    CHECK_OK(folder_lock_look(io, path, "l", &is_held, &test_err));
+    CHECK(is_held);
+    CHECK_EQ(folder_lock_take(io, path, "l", &other, NULL), DET_BUSY);
+    folder_lock_give(&lock);
+    CHECK_OK(folder_lock_look(io, path, "l", &is_held, &test_err));
+    CHECK(!is_held);
+    CHECK_OK(folder_lock_take(io, path, "l", &other, &test_err));
+    folder_lock_give(&other);
+}
+
+/* A process that can open nothing more does not know whether the folder is there. */
+TEST(a_locked_folder_is_gone_only_if_it_is_gone)
+{
+    struct folder_lock lock = {0};
+    char root[] = "/tmp/det-lock-XXXXXX";
+    char moved[40];
+    struct rlimit most, none;
+
+    CHECK(mkdtemp(root) != NULL);
+    (void)snprintf(moved, sizeof(moved), "%s-moved", root);
+    CHECK_OK(folder_lock_take(io_system(), root, "l", &lock, &test_err));
+    CHECK(folder_lock_is_in_place(&lock, root));
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &most), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = most.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    CHECK(folder_lock_is_in_place(&lock, root));
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &most), 0);
+    CHECK_OK(io_rename(io_system(), root, moved, &test_err));
+    CHECK(!folder_lock_is_in_place(&lock, root));
+    CHECK_OK(io_mkdir(io_system(), root, true, &test_err));
+    CHECK(!folder_lock_is_in_place(&lock, root));
+    folder_lock_give(&lock);
+    CHECK_OK(io_remove_tree(io_system(), root, &test_err));
+    CHECK_OK(io_remove_tree(io_system(), moved, &test_err));
+}
+
+ON_BOTH(an_open_file_is_known_whatever_its_name)
+{
+    struct io_file *file;
+    struct io_stat one, two;
+
+    CHECK_OK(io_open(io, below(root, "f"), IO_WRITE | IO_CREATE, &file, &test_err));
+    CHECK_OK(io_stat(io, below(root, "f"), &one, &test_err));
+    CHECK_OK(io_rename(io, below(root, "f"), below(root, "g"), &test_err));
+    CHECK_OK(io_stat_of(file, &two, &test_err));
+    CHECK_EQ(one.inode, two.inode);
+    CHECK_EQ(one.device, two.device);
+    io_close(file);
+}
+
+ON_BOTH(a_folder_syncs_everything)
+{
+    struct io_file *folder;
+
+    CHECK_EQ(io_open(io, below(root, "f"), IO_READ | IO_FOLDER, &folder, NULL),
+             DET_NOT_FOUND);
+    CHECK_OK(io_open(io, root, IO_READ | IO_FOLDER, &folder, &test_err));
+    CHECK_OK(io_replace(io, below(root, "f"), "abc", 3, false, &test_err));
+    if (io_sync_all(folder, &test_err)) /* a file system of a server */
+        CHECK_HAS(test_err.text, "not synced as a whole");
+    io_close(folder);
+    CHECK(io_open(io, below(root, "f"), IO_READ | IO_FOLDER, &folder, NULL));
+}
+
 ON_BOTH(a_whole_file_is_added_to_a_buffer)
 {
     struct buf bytes = BUF_INIT;
@@ -534,6 +611,17 @@ TEST(a_file_of_the_kernel_is_read_to_its_end_though_it_has_no_size)
     CHECK_OK(io_read_file(io_system(), "/proc/self/status", &bytes, &test_err));
     CHECK(bytes.len > 0);
     buf_done(&bytes);
+}
+
+/* The kernel gives a number only whole, and says that such a file has no bytes. */
+TEST(a_number_of_the_kernel_is_read_whole)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+
+    UNLESS(access("/proc/sys/kernel/pid_max", R_OK) == 0, "there is no pid_max");
+    CHECK_OK(io_read_file(io_system(), "/proc/sys/kernel/pid_max", &bytes, &test_err));
+    CHECK(bytes.len > 3);
+    CHECK_EQ(bytes.data[bytes.len - 1], '\n');
 }
 
 TEST(descriptors_are_closed_on_exec)

@@ -107,3 +107,38 @@ TEST(a_log_that_cannot_be_written_disturbs_nobody)
     CHECK_EQ(errno, ENOENT);
     log_setup(LOG_INFO, STDERR_FILENO);
 }
+
+TEST(scopes_are_fields_of_every_line_until_their_block_ends)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_INFO);
+    {
+        LOG_SCOPE("trial", 7);
+        LOG_SCOPE_TEXT("agent", "a 1=\"x\"\n");
+        LOG_SCOPE_AT(id, "req", "29c3", 0x4f);
+        log_info("inside");
+    }
+    log_info("outside");
+    check_like(capture_end(&capture),
+               "INFO  inside trial=7 agent=\"a 1=\\\\\"x\\\\\" \" req=29c3-4f\n" TIME
+               "INFO  outside\n$");
+}
+
+TEST(a_terminal_gets_colours)
+{
+    struct capture capture;
+
+    capture_begin(&capture, LOG_INFO);
+    log_set_format(LOG_TEXT, "test", true);
+    log_error("red");
+    log_set_format(LOG_TEXT, "test", false);
+    check_like(capture_end(&capture), "Z \033\\[31mERROR\033\\[0m red\n$");
+}
+
+TEST(levels_have_names)
+{
+    CHECK_EQ(log_level_named("trace"), LOG_TRACE);
+    CHECK_EQ(log_level_named("error"), LOG_ERROR);
+    CHECK_EQ(log_level_named("loud"), LOG_INFO);
+}

@@ -44,7 +44,7 @@ static void add_manifest(struct place *p)
     struct manifest manifest = {0};
 
     CHECK_OK(manifest_walk(p->io, "/from", &p->mem, &manifest, &test_err));
-    CHECK_OK(manifest_work(p->io, "/from", &manifest, MANIFEST_SUM, &test_err));
+    CHECK_OK(manifest_work(p->io, NULL, "/from", &manifest, MANIFEST_SUM, &test_err));
     CHECK_OK(manifest_write(p->io, "/from", &manifest, &test_err));
     manifest_done(&manifest);
 }

@@ -55,6 +55,9 @@ TEST(the_help_of_a_command_shows_what_it_takes)
               "The exit code is 0 if it ends as COMPLETED, else 1.\n\n"
               "options:\n"
               "      --timeout SECONDS     give up after this time (exit code 9)\n"
+              "      --polling-interval SECONDS\n"
+              "                            ask the master this often (default: up to "
+              "every 2 seconds)\n"
               "  -m, --master URL          the master (default: DET_MASTER, else the "
               "local one)\n"
               "  -u, --user NAME           act as this user\n"
@@ -133,9 +136,11 @@ TEST(bash_completes_nouns_verbs_and_options)
               "    \" experiment label\" | \" e label\") list=\" add remove\"");
     CHECK_HAS(out.data, "    \" experiment create\" | \" experiment create \"* | "
                         "\" e create\" | \" e create \"*) list=\" --paused");
-    CHECK_HAS(out.data, "        -m | --master | -u | --user) i=$((i + 1)) ;;\n");
+    CHECK_HAS(out.data, "        -m | --master | -u | --user) master+=(");
+    CHECK_HAS(out.data, "--level) list=\" TRACE DEBUG INFO");
+    CHECK_HAS(out.data, "; ids=experiment");
     CHECK_HAS(out.data, "complete -o bashdefault -o default -F _det det\n");
-    CHECK_NULL(strstr(out.data, "internal"));
+    CHECK_NULL(strstr(out.data, "internal\"")); /* no noun of people */
 }
 
 TEST(zsh_and_fish_have_theirs)

@@ -196,6 +196,65 @@ TEST(slips_get_a_suggestion)
     refused(LINE("--verison"), "did you mean '--version'?");
 }
 
+TEST(words_of_other_programs_get_a_suggestion)
+{
+    refused(LINE("e", "resume"), "did you mean 'det experiment activate'?");
+    refused(LINE("e", "stop"), "did you mean 'det experiment cancel'?");
+    refused(LINE("task", "stop"), "did you mean 'det task kill'?");
+    refused(LINE("e", "rm"), "did you mean 'det experiment delete'?");
+    refused(LINE("checkpoint", "resume"), "'det checkpoint --help' lists");
+}
+
+TEST(a_suggestion_is_never_the_opposite)
+{
+    refused(LINE("task", "unpaus"), "did you mean 'det task unpause'?");
+    refused(LINE("checkpoint", "undelete"), "'det checkpoint --help' lists");
+}
+
+TEST(the_short_forms_of_determined_work)
+{
+    static const struct {
+        const char *noun, *verb, *words;
+    } rows[] = {
+        {"a", "list", "agent list"},       {"s", "list", "slot list"},
+        {"j", "list", "job list"},         {"u", "list", "user list"},
+        {"ug", "list", "user-group list"},
+    };
+    struct cli_invocation in;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        CHECK_OK(parse(LINE(rows[i].noun, rows[i].verb), &in));
+        CHECK_STR(cli_words(&in), rows[i].words);
+        cli_invocation_done(&in);
+    }
+    CHECK_OK(parse(LINE("e", "unpause", "3"), &in));
+    CHECK_STR(cli_words(&in), "experiment activate");
+    cli_invocation_done(&in);
+    CHECK_OK(parse(LINE("-v"), &in));
+    CHECK(in.globals.wants_version);
+    cli_invocation_done(&in);
+}
+
+TEST(a_command_of_determined_that_is_not_built_names_another)
+{
+    struct cli_invocation in;
+
+    for (const struct cli_missing *row = cli_missing; row->words; row++) {
+        char noun[64], option[64];
+        char *verb;
+
+        snprintf(noun, sizeof(noun), "%s", row->words);
+        snprintf(option, sizeof(option), "--%s", row->option ? row->option : "json");
+        verb = strchr(noun, ' ');
+        if (verb)
+            *verb++ = '\0';
+        CHECK_EQ(parse(LINE(noun, verb ? verb : "list", option), &in), DET_UNSUPPORTED);
+        CHECK_HAS(test_err.text, "is not built");
+        CHECK_HAS(test_err.text, row->instead);
+        cli_invocation_done(&in);
+    }
+}
+
 TEST(too_few_and_too_many_arguments_are_named)
 {
     refused(LINE("e", "config"), "'det experiment config' needs ID");

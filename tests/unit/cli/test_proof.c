@@ -4,10 +4,13 @@
 
 #include "base/io/io.h"
 #include "base/memory/arena.h"
+#include "cli/proof/proof_cause.h"
 #include "cli/proof/proof_compare.h"
 #include "cli/proof/proof_plan.h"
+#include "cli/proof/proof_profile.h"
 #include "cli/proof/proof_show.h"
 #include "data/json/json.h"
+#include "libdet/checkpoint/manifest.h"
 #include "tests/support/test.h"
 
 /* ---- the plan -------------------------------------------------------------------- */
@@ -185,10 +188,12 @@ static void place_done(struct place *p)
 
 static det_status compare_files(struct place *p, const struct field_strs *ignored)
 {
-    static const struct field_strs none = {0};
+    struct proof_directories directories = {p->io, "/a", "/b"};
+    struct proof_rules rules = {0};
 
-    return proof_compare_files(p->io, "/a", "/b", ignored ? ignored : &none, &p->mem,
-                               &p->parts, &test_err);
+    if (ignored)
+        rules.files = *ignored;
+    return proof_compare_files(&directories, &rules, &p->mem, &p->parts, &test_err);
 }
 
 TEST(equal_directories_are_the_same)
@@ -265,28 +270,89 @@ TEST(files_may_be_left_out)
     place_done(&p);
 }
 
+static struct json *parse_json(struct arena *mem, const char *text)
+{
+    struct json *tree = NULL;
+
+    CHECK_OK(json_parse(text, strlen(text), mem, &tree, &test_err));
+    return tree;
+}
+
 TEST(a_checkpoint_names_what_is_no_state)
 {
-    static const char text[] =
-        "{\"steps_completed\":3,\"not_state\":[\"sub/*\",\"a.log\",7]}";
     const char *patterns[] = {"*.txt"};
-    struct field_strs ignored = {.at = patterns, .count = 1};
-    struct field_strs all;
-    struct json *metadata;
+    struct proof_rules rules = {.files = {.at = patterns, .count = 1}};
+    const struct proof_profile *none;
     struct place p;
 
     place_make(&p);
     put(&p, "/b/sub/deep", "other");
     put(&p, "/b/a.log", "only here");
     put(&p, "/b/b.txt", "only here");
-    CHECK_OK(json_parse(text, sizeof(text) - 1, &p.mem, &metadata, NULL));
-    CHECK_OK(proof_left_out(&ignored, metadata, &p.mem, &all, NULL));
-    CHECK_EQ(all.count, 4);
-    CHECK_OK(compare_files(&p, &all));
+    CHECK_OK(proof_profile_find("none", &none, &test_err));
+    CHECK_OK(proof_rules_add(
+        none, parse_json(&p.mem, "{\"not_state\":[\"sub/*\",\"a.log\",7]}"), &p.mem,
+        &rules, NULL));
+    CHECK_EQ(rules.files.count, 4);
+    CHECK_OK(compare_files(&p, &rules.files));
     CHECK(proof_is_same(&p.parts));
     CHECK_EQ(p.parts.all.at[0].left_out, 3);
-    CHECK_OK(proof_left_out(&ignored, NULL, &p.mem, &all, NULL));
-    CHECK_EQ(all.count, 1);
+    CHECK_OK(proof_rules_add(none, NULL, &p.mem, &rules, NULL));
+    CHECK_EQ(rules.files.count, 4);
+    place_done(&p);
+}
+
+/* ---- profiles -------------------------------------------------------------------- */
+
+TEST(the_profile_is_that_of_the_framework_or_of_its_files)
+{
+    struct place p;
+    struct manifest files = {0};
+    const struct proof_profile *profile = NULL;
+
+    place_make(&p);
+    CHECK_OK(manifest_walk(p.io, "/a", &p.mem, &files, &test_err));
+    CHECK_STR(proof_profile_name(proof_profile_detect(NULL, &files)), "none");
+    profile = proof_profile_detect(parse_json(&p.mem, "{\"framework\":\"lightning\"}"),
+                                   &files);
+    CHECK_STR(proof_profile_name(profile), "lightning");
+    manifest_done(&files);
+    files = (struct manifest){0};
+    put(&p, "/a/sub/trainer_state.json", "{}");
+    CHECK_OK(manifest_walk(p.io, "/a", &p.mem, &files, &test_err));
+    CHECK_STR(proof_profile_name(proof_profile_detect(NULL, &files)), "transformers");
+    manifest_done(&files);
+    CHECK_EQ(proof_profile_find("keras", &profile, &test_err), DET_INVALID);
+    CHECK_STR(test_err.text,
+              "there is no profile 'keras': use transformers, lightning or none");
+    place_done(&p);
+}
+
+TEST(the_profile_of_transformers_leaves_times_out_and_compares_the_rest)
+{
+    static const char written[] = "{\"log_history\":[{\"loss\":0.5,\"step\":1},"
+                                  "{\"train_runtime\":%d.5,\"train_loss\":%d}]}";
+    struct proof_rules rules = {0};
+    const struct proof_profile *profile;
+    struct proof_directories directories;
+    struct place p;
+
+    place_make(&p);
+    directories = (struct proof_directories){p.io, "/a", "/b"};
+    put(&p, "/a/trainer_state.json", arena_printf(&p.mem, written, 3, 1));
+    put(&p, "/b/trainer_state.json", arena_printf(&p.mem, written, 4, 1));
+    put(&p, "/a/sub/training_args.bin", "folder 1");
+    put(&p, "/b/sub/training_args.bin", "folder 2");
+    CHECK_OK(proof_profile_find("transformers", &profile, &test_err));
+    CHECK_OK(proof_rules_add(profile, NULL, &p.mem, &rules, &test_err));
+    CHECK_OK(proof_compare_files(&directories, &rules, &p.mem, &p.parts, &test_err));
+    CHECK(proof_is_same(&p.parts));
+    CHECK_EQ(p.parts.all.at[0].left_out, 1);
+    CHECK_EQ(p.parts.all.at[0].same_contents.count, 1);
+    CHECK_STR(p.parts.all.at[0].same_contents.at[0], "trainer_state.json");
+    put(&p, "/b/trainer_state.json", arena_printf(&p.mem, written, 4, 2));
+    CHECK_OK(proof_compare_files(&directories, &rules, &p.mem, &p.parts, &test_err));
+    CHECK(!proof_is_same(&p.parts));
     place_done(&p);
 }
 
@@ -331,10 +397,10 @@ static void curves_done(struct curves *c)
 
 static void compare_reports(struct curves *c, const char *pattern)
 {
-    struct field_strs ignored = {.at = &pattern, .count = pattern ? 1 : 0};
+    struct proof_rules rules = {.metrics = {.at = &pattern, .count = pattern ? 1 : 0}};
 
     CHECK_OK(
-        proof_compare_reports(&c->a, &c->b, &ignored, &c->mem, &c->parts, &test_err));
+        proof_compare_reports(&c->a, &c->b, &rules, &c->mem, &c->parts, &test_err));
 }
 
 TEST(curves_are_the_same_in_whatever_order_their_reports_came)
@@ -424,6 +490,95 @@ TEST(reports_without_batches_are_counted_and_not_compared)
     curves_done(&c);
 }
 
+/* ---- the cause ------------------------------------------------------------------- */
+
+static void put_loss(struct curves *c, int64_t at, const char *other)
+{
+    for (int64_t i = 10; i <= 50; i += 10) {
+        report(&c->a, &c->mem, "training", i, "{\"loss\":1}");
+        report(&c->b, &c->mem, "training", i, i < at ? "{\"loss\":1}" : other);
+    }
+    compare_reports(c, NULL);
+}
+
+TEST(a_difference_is_the_resume_unless_the_program_differs_by_itself)
+{
+    static const struct {
+        int64_t killed_at; /* 99: nowhere */
+        int64_t twin_at;   /* -1: there is no twin */
+        int64_t first_resume;
+        enum proof_cause cause;
+        int64_t origin;
+    } rows[] = {
+        {99, 99, 20, PROOF_NO_CAUSE, 0},
+        {99, 30, 20, PROOF_NO_CAUSE, 30},
+        {30, 99, 20, PROOF_CAUSE_RESUME, 30},
+        {20, 99, 20, PROOF_CAUSE_RESUME, 20},  /* it may have reported this again */
+        {10, 99, 20, PROOF_CAUSE_PROGRAM, 10}, /* before the first kill */
+        {10, -1, 20, PROOF_CAUSE_PROGRAM, 10},
+        {10, 99, 0, PROOF_CAUSE_RESUME, 10}, /* it started again, and found something */
+        {30, 40, 20, PROOF_CAUSE_PROGRAM, 40},
+        {30, -1, 20, PROOF_CAUSE_UNKNOWN, 30},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct curves killed = {.mem = ARENA_INIT(1 << 20)};
+        struct curves twin = {.mem = ARENA_INIT(1 << 20)};
+        struct proof_evidence evidence = {&killed.parts, &twin.parts,
+                                          rows[i].first_resume};
+        struct proof_origin origin;
+
+        put_loss(&killed, rows[i].killed_at, "{\"loss\":2}");
+        put_loss(&twin, rows[i].twin_at, "{\"loss\":3}");
+        if (rows[i].twin_at < 0)
+            evidence.twin = NULL;
+        CHECK_EQ(proof_find_cause(&evidence, &origin), rows[i].cause);
+        CHECK_EQ(origin.difference ? origin.difference->place : 0, rows[i].origin);
+        curves_done(&killed);
+        curves_done(&twin);
+    }
+}
+
+TEST(metrics_tell_the_origin_before_files_do)
+{
+    struct curves c = {.mem = ARENA_INIT(1 << 20)};
+    struct proof_origin origin;
+    struct place p;
+
+    place_make(&p);
+    CHECK(!proof_origin_of(&p.parts).difference);
+    put(&p, "/b/same", "other");
+    CHECK_OK(compare_files(&p, NULL));
+    origin = proof_origin_of(&p.parts);
+    CHECK(!origin.group);
+    CHECK_STR(origin.difference->name, "same");
+    CHECK(proof_has_difference(&p.parts, NULL, "same"));
+    CHECK(!proof_has_difference(&p.parts, "training", "same"));
+    report(&c.a, &c.mem, "training", 9, "{\"loss\":1}");
+    report(&c.b, &c.mem, "training", 9, "{\"loss\":2}");
+    report(&c.a, &c.mem, "validation", 7, "{\"loss\":1}");
+    report(&c.b, &c.mem, "validation", 7, "{\"loss\":2}");
+    CHECK_OK(proof_compare_reports(&c.a, &c.b, &(struct proof_rules){0}, &c.mem,
+                                   &p.parts, &test_err));
+    origin = proof_origin_of(&p.parts);
+    CHECK_STR(origin.group, "validation");
+    CHECK_EQ(origin.difference->place, 7);
+    curves_done(&c);
+    place_done(&p);
+}
+
+TEST(each_framework_has_its_advice)
+{
+    CHECK(strstr(proof_advice("torch-2.1")[0], "torch.manual_seed"));
+    CHECK(strstr(proof_advice("keras")[1], "enable_op_determinism"));
+    CHECK(strstr(proof_advice("lightning")[1], "deterministic=True"));
+    CHECK(strstr(proof_advice("transformers")[1], "full_determinism"));
+    CHECK(strstr(proof_advice("other")[0], "seed"));
+    CHECK(proof_advice(NULL) == proof_advice("other"));
+    CHECK_STR(proof_cause_name(PROOF_CAUSE_PROGRAM), "program");
+    CHECK(!proof_cause_name(PROOF_CAUSE_UNKNOWN));
+}
+
 TEST(counts_have_commas)
 {
     static const struct {
@@ -445,22 +600,27 @@ TEST(comparing_survives_each_failing_allocation)
     EACH_ALLOCATION_FAILS() {
         int64_t nth = fault_state.left[FAULT_MEMORY];
         struct curves c = {.mem = ARENA_INIT(1 << 20)};
-        struct field_strs none = {0};
+        const struct proof_profile *profile = NULL;
+        struct proof_directories directories;
+        struct proof_rules rules = {0};
         struct place p;
         det_status st;
 
         fault_disarm(FAULT_MEMORY);
         place_make(&p);
-        put(&p, "/b/same", "other");
+        directories = (struct proof_directories){p.io, "/a", "/b"};
+        CHECK_OK(proof_profile_find("transformers", &profile, NULL));
+        put(&p, "/a/same", "{\"a\":1}");
+        put(&p, "/b/same", "{\"a\":2}");
         put(&p, "/b/too", "more");
         report(&c.a, &c.mem, "training", 1, "{\"loss\":1}");
         report(&c.b, &c.mem, "training", 1, "{\"loss\":2}");
         fault_arm(FAULT_MEMORY, nth);
-        st = proof_left_out(&none, NULL, &p.mem, &none, NULL);
+        st = proof_rules_add(profile, NULL, &p.mem, &rules, NULL);
         if (!st)
-            st = proof_compare_files(p.io, "/a", "/b", &none, &p.mem, &p.parts, NULL);
+            st = proof_compare_files(&directories, &rules, &p.mem, &p.parts, NULL);
         if (!st)
-            st = proof_compare_reports(&c.a, &c.b, &none, &p.mem, &p.parts, NULL);
+            st = proof_compare_reports(&c.a, &c.b, &rules, &p.mem, &p.parts, NULL);
         if (!fault_fired())
             CHECK_EQ(st, DET_OK);
         if (st) { /* some do without: threads that are not needed, ... */

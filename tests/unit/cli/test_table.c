@@ -187,6 +187,15 @@ TEST(control_characters_are_written_out)
     CHECK_ESCAPE(TERM_JSON, "\"\xc2\x9b\x7f\"", "\"\\u009b\\u007f\"");
 }
 
+TEST(a_bar_loses_its_control_sequences)
+{
+    char bar[] = "\033[1m3/9\033[0m ━━\b\b\033[K\tend\033[";
+
+    term_strip(bar);
+
+    CHECK_STR(bar, "3/9 ━━\tend");
+}
+
 TEST(of_escape_sequences_only_colours_pass)
 {
     static const char *const harmful[] = {"\033[2J",   "\033[1A", "\033[6n", "\033[31",

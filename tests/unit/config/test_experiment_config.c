@@ -210,6 +210,25 @@ TEST(log_policies_of_one_name_are_refused)
                   "action");
 }
 
+/* Comparing each with each would take minutes. */
+TEST(many_labels_and_policies_are_refused_at_once)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    FIXTURE(f);
+
+    f.mem.limit = (size_t)256 << 20;
+    buf_puts(&text, SINGLE "labels: [");
+    for (int i = 0; i < 100000; i++)
+        buf_printf(&text, "l%d, ", i);
+    buf_puts(&text, "l]\nlog_policies: [");
+    for (int i = 0; i < 100000; i++)
+        buf_printf(&text, "{name: p%d}, ", i);
+    buf_puts(&text, "{name: p}]\n");
+    CHECK_REFUSES(&f, text.data, DET_INVALID,
+                  "c.yaml:2:9: labels: there are 100001 labels; expected 256 at most\n"
+                  "c.yaml:3:15: log_policies: there are 100001; expected 30 at most");
+}
+
 TEST(what_would_need_containers_is_refused_as_not_built_yet)
 {
     static const char *const refused[] = {
@@ -257,11 +276,37 @@ TEST(what_has_no_effect_is_said)
                            "slurm: {slots_per_node: 2}\n"
                            "resources: {agent_label: a}\n");
 
-    CHECK_STR(lines(&f), "c.yaml:2:13: data_layer: accepted, but has no effect\n"
-                         "c.yaml:3:8: slurm: accepted, but has no effect\n"
+    CHECK_STR(lines(&f), "c.yaml:2:13: data_layer: accepted, but has no effect: the "
+                         "training code reads its data itself\n"
+                         "c.yaml:3:8: slurm: accepted, but has no effect: Slurm is not "
+                         "built yet\n"
                          "c.yaml:4:26: resources.agent_label: accepted, but has no "
-                         "effect\n");
+                         "effect: write resource_pool instead\n");
     CHECK_STR(at(&f, "data_layer"), "(absent)");
+}
+
+TEST(variables_for_amd_gpus_have_no_effect_yet)
+{
+    FIXTURE(f);
+
+    CHECK_LOADS(&f, SINGLE "environment: {environment_variables: [A=1]}\n");
+    CHECK_EQ(f.report.notices, 0);
+    CHECK_LOADS(&f, SINGLE
+                "environment: {environment_variables: {cuda: [A=1], rocm: [B=1]}}\n");
+    CHECK_STR(lines(&f), "c.yaml:2:58: environment.environment_variables.rocm: "
+                         "accepted, but has no effect: AMD GPUs are not built yet\n");
+}
+
+TEST(a_default_that_is_written_out_is_not_worth_a_notice)
+{
+    FIXTURE(f);
+
+    CHECK_LOADS(&f, SINGLE "optimizations: {mixed_precision: O0, "
+                           "tensor_fusion_threshold: 64}\n"
+                           "resources: {weight: 1}\n");
+    CHECK_EQ(f.report.notices, 0);
+    CHECK_LOADS(&f, SINGLE "optimizations: {mixed_precision: O1}\n");
+    CHECK_EQ(f.report.notices, 1);
 }
 
 TEST(one_real_error_makes_the_whole_invalid)
@@ -338,6 +383,22 @@ TEST(profiling_ends_after_it_begins)
                   DET_INVALID,
                   "c.yaml:2:49: profiling.end_after_batch: found 4; expected at least "
                   "begin_on_batch, 5");
+}
+
+TEST(kept_files_are_in_the_working_directory)
+{
+    FIXTURE(f);
+
+    CHECK_LOADS(&f, SINGLE "keep: ['*.pt', /out/**, a.csv]\n");
+    CHECK_STR(json_text(&f.mem, json_get(f.config.tree, "keep")),
+              "[\"*.pt\",\"/out/**\",\"a.csv\"]");
+    CHECK_REFUSES(
+        &f, SINGLE "keep: [../*.pt]\n", DET_INVALID,
+        "c.yaml:2:8: keep[]: found '../*.pt'; expected a pattern for files in "
+        "the working directory, such as *.pt or out/**");
+    CHECK_REFUSES(&f, SINGLE "keep: ['']\n", DET_INVALID,
+                  "c.yaml:2:8: keep[]: found ''; expected a pattern for files in the "
+                  "working directory, such as *.pt or out/**");
 }
 
 TEST(variables_have_names)

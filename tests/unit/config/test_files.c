@@ -26,7 +26,7 @@ TEST(a_master_file_is_read)
                        "port: 9000\n"
                        "checkpoint_storage: {type: shared_fs, host_path: /tmp, "
                        "storage_path: ck}\n"
-                       "notebook_timeout: 1h30m\n"
+                       "tensorboard_timeout: 1h30m\n"
                        "task_container_defaults: {shm_size_bytes: 1GiB, "
                        "environment_variables: [A=1]}\n"
                        "resource_manager: {default_aux_resource_pool: a, "
@@ -37,7 +37,7 @@ TEST(a_master_file_is_read)
                        NULL));
 
     CHECK_STR(at(&f, "port"), "9000");
-    CHECK_STR(at(&f, "notebook_timeout"), "5400");
+    CHECK_STR(at(&f, "tensorboard_timeout"), "5400");
     CHECK_STR(at(&f, "checkpoint_storage.save_trial_best"), "1");
     CHECK_STR(at(&f, "task_container_defaults.shm_size_bytes"), "1073741824");
     CHECK_HAS(at(&f, "resource_pools"), "\"agent_reconnect_wait\":1}");
@@ -73,6 +73,9 @@ TEST(what_a_master_cannot_do_yet_is_refused)
         "resource_pools: [{pool_name: default, provider: {type: aws}}]",
         "additional_resource_managers: [{}]",
         "checkpoint_storage: {type: s3, bucket: b}",
+        "webhooks: {signing_key: k}",
+        ("resource_pools: [{pool_name: default, task_container_defaults: "
+         "{preemption_timeout: 5}}]"),
     };
 
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
@@ -103,6 +106,29 @@ TEST(pools_have_different_names_and_the_default_exists)
         "'default'");
 }
 
+TEST(the_share_of_an_address_is_a_part_of_the_limit_if_none_is_set)
+{
+    FIXTURE(f);
+
+    CHECK_OK(load_file(&f, CONFIG_MASTER, "connections: {max: 100}\n", NULL));
+
+    CHECK_STR(at(&f, "connections.max_per_address"), "null");
+}
+
+TEST(times_of_the_master_are_bounded)
+{
+    FIXTURE(f);
+
+    CHECK_EQ(load_file(&f, CONFIG_MASTER,
+                       "connections: {head_timeout: 25h}\n"
+                       "log: {slow_request_ms: 86400001}\n",
+                       NULL),
+             DET_INVALID);
+
+    CHECK_HAS(f.err.text, "connections.head_timeout: found '25h'");
+    CHECK_HAS(f.err.text, "log.slow_request_ms: found 86400001");
+}
+
 TEST(a_misspelt_key_of_the_master_is_found)
 {
     FIXTURE(f);
@@ -131,7 +157,8 @@ TEST(flags_and_variables_win_over_the_file)
     CHECK_STR(at(&f, "launch_error"), "false");
     CHECK_STR(at(&f, "cluster_name"), "\"77\"");
     CHECK_STR(at(&f, "feature_switches"), "[\"a\",\"b\"]");
-    CHECK_STR(at(&f, "log"), "{\"level\":\"debug\",\"color\":false}");
+    CHECK_STR(at(&f, "log.level"), "\"debug\"");
+    CHECK_STR(at(&f, "log.color"), "false");
 
     json_set(&f.mem, overrides, "port", json_new_str(&f.mem, "many"));
     CHECK_EQ(load_file(&f, CONFIG_MASTER, NULL, overrides), DET_INVALID);
@@ -148,7 +175,7 @@ TEST(an_agent_needs_its_master)
     CHECK_STR(f.err.text,
               "c.yaml:1:1: master_host: missing; expected a string that is not empty\n"
               "c.yaml:1:12: slot_type: found 'tpu'; expected one of auto, cuda, gpu, "
-              "rocm, cpu, none");
+              "cpu, none");
 
     CHECK_OK(
         load_file(&f, CONFIG_AGENT, "master_host: m\nartificial_slots: 4\n", NULL));

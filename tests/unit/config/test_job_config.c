@@ -31,6 +31,21 @@ TEST(a_job_has_defaults)
     CHECK_EQ(l.config.preemption_timeout_s, 10);
 }
 
+TEST(a_launcher_that_uses_one_agent_needs_its_slots_there)
+{
+    FIXTURE(f);
+    struct loading l = {.defaults = {.name = "none"}};
+
+    CHECK_OK(load_job(&f, &l, "entrypoint: det launch mpi -- ./a\n"));
+    CHECK(l.config.is_single_node);
+    CHECK_OK(load_job(&f, &l,
+                      "entrypoint: det launch mpi -- ./a\n"
+                      "resources: {is_single_node: false}\n"));
+    CHECK(!l.config.is_single_node);
+    CHECK_OK(load_job(&f, &l, "entrypoint: det launch tensorflow -- ./a\n"));
+    CHECK(!l.config.is_single_node);
+}
+
 TEST(a_job_says_what_it_wants)
 {
     FIXTURE(f);

@@ -10,7 +10,7 @@ TEST(steps_of_the_tutorial_become_batches)
                     "    global_batch_size: 32\n"
                     "searcher:\n"
                     "    name: single\n"
-                    "    metric: val_accuracy\n"
+                    "    metric: val_loss\n"
                     "    max_steps: 40\n"
                     "min_validation_period: 10\n"
                     "entrypoint: model_def:MNISTTrial\n");

@@ -52,27 +52,33 @@ struct wish {
     int max_restarts;
     int preemption_timeout_s; /* 0: the cluster's */
     bool is_single_node;
+    const char *entrypoint; /* not NULL: it decides how many agents a trial may use */
     bool is_paused;
     const char *pool;
+    const char *warning;
     const char *seeds; /* NULL: {"experiment_seed":1} */
 };
 
 static inline det_status bed_try_submit(struct bed *bed, const struct wish *wish)
 {
     struct core_event event = {.kind = EVENT_EXPERIMENT_SUBMITTED};
+    const char *entrypoint = wish->entrypoint ? wish->entrypoint : "./train.sh";
+    const char *single_node = wish->is_single_node ? "true" : "false";
     char *text = bed->text;
 
     snprintf(
         text, sizeof(bed->text),
-        "{\"name\":\"test\",\"searcher\":%s,\"hyperparameters\":{\"x\":{\"type\":"
+        "{\"name\":\"test\",\"entrypoint\":\"%s\",\"searcher\":%s,\"hyperparameters\":{"
+        "\"x\":{\"type\":"
         "\"int\",\"minval\":1,\"maxval\":3,\"count\":3}},\"checkpoint_storage\":"
         "{\"type\":\"shared_fs\"},\"max_restarts\":%d,\"preemption_timeout\":%d,"
         "\"resources\":{\"slots_per_trial\":%d,\"priority\":%d,\"is_single_node\":%s,"
         "\"resource_pool\":\"%s\"},\"reproducibility\":%s}",
+        entrypoint,
         wish->searcher ? wish->searcher : "{\"name\":\"single\",\"metric\":\"loss\"}",
         wish->max_restarts,
         wish->preemption_timeout_s ? wish->preemption_timeout_s : -1, wish->slots,
-        wish->priority, wish->is_single_node ? "true" : "false",
+        wish->priority, wish->entrypoint ? "null" : single_node,
         wish->pool ? wish->pool : "",
         wish->seeds ? wish->seeds : "{\"experiment_seed\":1}");
     event.submitted.job_id = "job";
@@ -80,6 +86,7 @@ static inline det_status bed_try_submit(struct bed *bed, const struct wish *wish
     event.submitted.original_config = "name: test\n";
     event.submitted.name = "test";
     event.submitted.warm_start = "warm";
+    event.submitted.warning = wish->warning;
     event.submitted.activate = !wish->is_paused;
     return bed_try(bed, &event);
 }
@@ -114,8 +121,9 @@ static inline void bed_state(struct bed *bed, int64_t allocation, int64_t rank,
     bed_do(bed, &event);
 }
 
-static inline void bed_exit(struct bed *bed, int64_t allocation, int64_t rank,
-                            enum exit_kind exit)
+/* At once: a run that has just begun ends too soon. */
+static inline void bed_exit_now(struct bed *bed, int64_t allocation, int64_t rank,
+                                enum exit_kind exit)
 {
     struct core_event event = {.kind = EVENT_SHARE_EXITED,
                                .journal_seq = ++bed->journal_seq};
@@ -125,6 +133,14 @@ static inline void bed_exit(struct bed *bed, int64_t allocation, int64_t rank,
     event.share_exited.exit = exit;
     event.share_exited.code = exit == EXIT_FAILED ? 3 : exit == EXIT_KILLED ? 137 : 0;
     bed_do(bed, &event);
+}
+
+/* After a while: the end does not come too soon. */
+static inline void bed_exit(struct bed *bed, int64_t allocation, int64_t rank,
+                            enum exit_kind exit)
+{
+    bed->now_us += 10 * SECOND_US;
+    bed_exit_now(bed, allocation, rank, exit);
 }
 
 static inline void bed_validate(struct bed *bed, int64_t trial, int64_t run,

@@ -127,6 +127,7 @@ TEST(a_task_its_agent_does_not_have_any_more_is_a_transient_failure)
     bed_submit(&bed, &one_slot);
     bed_start(&bed, 1);
 
+    bed_wait(&bed, 10); /* a run that ends sooner is followed by a wait */
     bed_join(&bed, "a", 1);
 
     CHECK_EQ(bed.allocation[1].exit, EXIT_TRANSIENT);
@@ -179,6 +180,7 @@ TEST(an_agent_with_other_slots_is_another_agent)
     bed_submit(&bed, &one_slot);
     bed_start(&bed, 1);
 
+    bed_wait(&bed, 10);
     bed_join(&bed, "a", 2);
 
     CHECK_EQ(bed.out.id, 2);
@@ -445,6 +447,7 @@ TEST(a_second_agent_of_a_name_takes_the_place_of_one_that_is_gone)
     bed_start(&bed, 1);
     bed_agent(&bed, EVENT_AGENT_SILENT, "a");
 
+    bed_wait(&bed, 10);
     CHECK_EQ(bed_join_as(&bed, "a", "two", "boot"), DET_OK);
     CHECK_EQ(bed.allocation[1].exit, EXIT_TRANSIENT);
     CHECK_EQ(bed.trial[1].restarts, 0);

@@ -59,6 +59,23 @@ TEST(ports_are_never_shared_and_come_back)
     CHECK_EQ(bed.allocation[3].ports[3], 29400);
 }
 
+TEST(reserved_ports_are_left_to_others)
+{
+    static const int64_t reserved[] = {12350, 12352, 29400};
+    CLEANUP(bed_done) struct bed bed = {0};
+
+    bed_init(&bed);
+    bed.config.reserved_ports = reserved;
+    bed.config.reserved_port_count = ARRAY_LEN(reserved);
+    bed_open(&bed);
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed, &(struct wish){.searcher = RANDOM(2, 2), .slots = 1});
+
+    CHECK_EQ(bed.allocation[1].ports[0], 12351);
+    CHECK_EQ(bed.allocation[2].ports[0], 12353);
+    CHECK_EQ(bed.allocation[1].ports[3], 29401);
+}
+
 TEST(it_is_ready_when_all_its_shares_run)
 {
     BED(bed);

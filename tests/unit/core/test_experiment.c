@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/memory/buf.h"
 #include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
@@ -10,6 +11,81 @@ TEST(an_unknown_pool_is_refused)
     CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 1, .pool = "moon"}),
              DET_INVALID);
     CHECK_HAS(bed.err.text, "resource pool moon does not exist or is not available");
+}
+
+TEST(where_there_is_no_default_a_pool_must_be_named)
+{
+    CLEANUP(bed_done) struct bed bed = {0};
+
+    bed_init(&bed);
+    bed.config.needs_pool_name = true;
+    bed_open(&bed);
+    bed_join(&bed, "a", 8);
+
+    CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 1}), DET_INVALID);
+    CHECK_HAS(bed.err.text, "resources.resource_pool");
+    CHECK_OK(bed_try_submit(&bed, &(struct wish){.slots = 1, .pool = "compute"}));
+}
+
+TEST(a_search_that_would_begin_with_too_many_trials_is_refused)
+{
+    struct wish wish = {.slots = 1,
+                        .searcher = "{\"name\":\"random\",\"metric\":\"loss\","
+                                    "\"max_trials\":2001,"
+                                    "\"max_concurrent_trials\":0}"};
+    BED(bed);
+    bed_join(&bed, "a", 8);
+
+    CHECK_EQ(bed_try_submit(&bed, &wish), DET_INVALID);
+    CHECK_HAS(bed.err.text, "begin with 2001 trials at once");
+    CHECK_HAS(bed.err.text, "set searcher.max_concurrent_trials");
+    CHECK_EQ(core_experiment(bed.core, 1), NULL);
+
+    wish.searcher = "{\"name\":\"random\",\"metric\":\"loss\",\"max_trials\":"
+                    "1000000,\"max_concurrent_trials\":16}";
+    CHECK_EQ(bed_try_submit(&bed, &wish), DET_OK);
+}
+
+/* Each trial has a hyperparameter of 4 MB. */
+static det_status submit_large(struct bed *bed, int64_t owner)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct core_event event = {.kind = EVENT_EXPERIMENT_SUBMITTED};
+
+    buf_puts(&text,
+             "{\"name\":\"test\",\"entrypoint\":\"./train.sh\",\"searcher\":{\"name\":"
+             "\"single\",\"metric\":\"loss\"},\"checkpoint_storage\":{\"type\":"
+             "\"shared_fs\"},\"resources\":{\"slots_per_trial\":1},"
+             "\"hyperparameters\":{\"x\":\"");
+    for (int i = 0; i < 4 << 16; i++)
+        buf_puts(&text, "0123456789abcdef");
+    buf_puts(&text, "\"}}");
+    CHECK_OK(text.status);
+    event.submitted.job_id = "job";
+    event.submitted.config = text.data;
+    event.submitted.original_config = "name: test\n";
+    event.submitted.name = "test";
+    event.submitted.owner_id = owner;
+    return bed_try(bed, &event);
+}
+
+TEST(experiments_of_one_owner_take_only_so_much_memory_until_they_end)
+{
+    int64_t count = 0;
+    det_status st;
+    BED(bed);
+    bed_join(&bed, "a", 8);
+
+    while (!(st = submit_large(&bed, 1)))
+        CHECK(++count < 32);
+    CHECK_EQ(st, DET_STATE);
+    CHECK_HAS(bed.err.text, "MB of the master's memory; at most 128 are possible");
+    CHECK(count > 4);
+    CHECK_EQ(submit_large(&bed, 2), DET_OK);
+
+    CHECK_EQ(bed_act(&bed, count, ACTION_KILL), DET_OK);
+    CHECK_EQ(submit_large(&bed, 1), DET_OK);
+    CHECK_EQ(submit_large(&bed, 1), DET_STATE);
 }
 
 TEST(trials_without_slots_go_to_the_aux_pool)
@@ -41,6 +117,39 @@ TEST(more_slots_than_there_are_is_an_error_or_a_warning_as_configured)
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_PENDING);
 }
 
+TEST(after_a_start_nothing_is_refused_until_the_agents_had_their_time_to_join)
+{
+    const struct wish wide = {.slots = 4, .is_single_node = true};
+    BED(bed);
+
+    bed_do(&bed, &(struct core_event){.kind = EVENT_STARTED});
+    bed_submit(&bed, &wide);
+    CHECK_EQ(bed.out.exceeds_slots, true);
+    CHECK_EQ(bed_try_job(&bed, &(struct job){.slots = 4}), DET_OK);
+    bed_join(&bed, "a", 4);
+    CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+
+    /* The pool's agents are there: now it is known what fits. */
+    CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 5}), DET_INVALID);
+
+    /* A known agent that was not heard since the start may come with more slots. */
+    bed_agent(&bed, EVENT_AGENT_SILENT, "a");
+    bed_do(&bed, &(struct core_event){.kind = EVENT_STARTED});
+    CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 5}), DET_OK);
+    bed.now_us += 25 * SECOND_US;
+    CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 5}), DET_INVALID);
+}
+
+TEST(a_pool_that_stays_without_agents_refuses)
+{
+    BED(bed);
+
+    bed_do(&bed, &(struct core_event){.kind = EVENT_STARTED});
+    bed.now_us += 25 * SECOND_US;
+    CHECK_EQ(bed_try_submit(&bed, &(struct wish){.slots = 1}), DET_INVALID);
+    CHECK_HAS(bed.err.text, "because no agent has joined it");
+}
+
 TEST(a_single_node_job_needs_an_agent_that_is_large_enough)
 {
     BED(bed);
@@ -56,6 +165,40 @@ TEST(a_single_node_job_needs_an_agent_that_is_large_enough)
     CHECK_EQ(bed.allocation[bed_run(&bed, 1)].shares, 2);
 }
 
+TEST(a_trial_whose_program_may_need_one_agent_waits_for_it_and_says_so)
+{
+    const struct wish script = {.slots = 2, .entrypoint = "model_def:Trial"};
+    const struct wish wide = {.slots = 2, .entrypoint = "det launch torch_distributed"};
+    BED(bed);
+
+    bed_join(&bed, "a", 1);
+    bed_join(&bed, "b", 1);
+    bed_join(&bed, "c", 2);
+    bed_submit(&bed, &script);
+    CHECK_EQ(bed.allocation[bed_run(&bed, 1)].shares, 1);
+    bed_submit(&bed, &script);
+    CHECK_EQ(bed_run_state(&bed, 2), ALLOCATION_PENDING);
+    CHECK(bed_logs(&bed, "Trial 2 (Experiment 2) waits until one agent of pool "
+                         "'compute' has 2 free slots; with resources.is_single_node: "
+                         "false"));
+    bed_submit(&bed, &wide);
+    CHECK_EQ(bed.allocation[bed_run(&bed, 3)].shares, 2);
+}
+
+TEST(a_trial_is_spread_if_no_agent_is_large_enough_for_it)
+{
+    BED(bed);
+
+    bed_join(&bed, "a", 1);
+    bed_join(&bed, "b", 1);
+    bed_submit(&bed, &(struct wish){.slots = 2, .entrypoint = "model_def:Trial"});
+    CHECK_EQ(bed.allocation[bed_run(&bed, 1)].shares, 2);
+    CHECK_EQ(bed_try_submit(
+                 &bed, &(struct wish){.slots = 2, .entrypoint = "det launch mpi x"}),
+             DET_INVALID);
+    CHECK_HAS(bed.err.text, "resources.is_single_node");
+}
+
 TEST(a_refused_submission_leaves_no_trace)
 {
     BED(bed);
@@ -66,6 +209,26 @@ TEST(a_refused_submission_leaves_no_trace)
              DET_UNSUPPORTED);
 
     CHECK_EQ(bed_submit(&bed, &(struct wish){.slots = 1}), 1);
+}
+
+TEST(a_warning_is_in_the_log_of_the_first_trial_only)
+{
+    struct wish wish = {.slots = 1,
+                        .is_paused = true,
+                        .searcher = "{\"name\":\"random\",\"metric\":\"acc\","
+                                    "\"max_trials\":2,\"max_concurrent_trials\":2}"};
+    uint32_t logged = 0;
+    BED(bed);
+
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed, &wish);
+    CHECK(!bed_logs(&bed, "warning"));
+    wish.warning = "larger values are better";
+    bed_submit(&bed, &wish);
+    CHECK(bed_logs(&bed, "warning: larger values are better"));
+    for (uint32_t i = 0; i < bed.out.count; i++)
+        logged += bed.out.effect[i].kind == EFFECT_TASK_LOG;
+    CHECK_EQ(logged, 1);
 }
 
 TEST(trials_of_a_paused_experiment_exist_and_ask_for_nothing)

@@ -52,6 +52,24 @@ void searcher_free(struct searcher *s)
     mem_free(s);
 }
 
+uint32_t searcher_first(const struct searcher *s)
+{
+    (void)s;
+    return 1;
+}
+
+det_status searcher_hparams_bytes(const struct searcher *s, size_t *ret_bytes)
+{
+    (void)s;
+    *ret_bytes = 0;
+    return DET_OK;
+}
+
+size_t searcher_bytes(const struct searcher *s)
+{
+    return sizeof(*s);
+}
+
 void searcher_start(struct searcher *s, struct search_out *out)
 {
     create(s, out);

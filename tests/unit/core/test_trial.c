@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/core_impl.h"
 #include "tests/support/core_view.h"
 #include "tests/unit/core/events.h"
 
@@ -60,7 +61,65 @@ TEST(a_trial_that_would_fail_again_is_not_tried_again)
 
     CHECK_EQ(bed.trial[1].state, TRIAL_ERROR);
     CHECK_EQ(bed.trial[1].restarts, 0);
-    CHECK(bed_logs(&bed, "is not retried: it would fail again"));
+    CHECK(bed_logs(&bed, "is not retried, because it would fail again: its environment "
+                         "cannot be built"));
+}
+
+TEST(the_first_validation_without_the_searchers_metric_is_told_in_the_log)
+{
+    BED(bed);
+    static const struct wish wish = {
+        .slots = 1, .searcher = "{\"name\":\"single\",\"metric\":\"val_los\"}"};
+
+    running(&bed, &wish);
+    bed_validate(&bed, 1, 1, "{\"val_loss\": 1, \"kind\": \"a\"}");
+    CHECK(bed_logs(&bed, "warning: the validation of trial 1 has no 'val_los'; it has "
+                         "val_loss: did you mean val_loss?"));
+    bed_validate(&bed, 1, 1, "{\"val_loss\": 2}");
+    CHECK_EQ(bed_count(&bed, EFFECT_TASK_LOG), 0);
+}
+
+static void fail_for_good(struct bed *bed, int64_t run)
+{
+    struct core_event event = {.kind = EVENT_SHARE_EXITED};
+
+    event.share_exited.allocation_id = run;
+    event.share_exited.exit = EXIT_FAILED;
+    event.share_exited.code = 1;
+    event.share_exited.is_final = true;
+    event.journal_seq = ++bed->journal_seq;
+    bed_do(bed, &event);
+}
+
+TEST(validations_without_the_searchers_metric_are_no_progress)
+{
+    BED(bed);
+    int64_t run = running(&bed, &one_slot);
+
+    bed_validate(&bed, 1, 1, "{\"accuracy\": 1}");
+    fail_for_good(&bed, run);
+    CHECK_EQ(bed.trial[1].state, TRIAL_ERROR);
+    CHECK_EQ(bed.trial[1].restarts, 0);
+}
+
+TEST(what_validated_once_can_work)
+{
+    BED(bed);
+    int64_t run = running(&bed, &one_slot);
+
+    bed_validate(&bed, 1, 1, "{\"loss\": 1}");
+    fail_for_good(&bed, run);
+    CHECK_EQ(bed.trial[1].state, TRIAL_ACTIVE);
+    CHECK_EQ(bed.trial[1].restarts, 1);
+}
+
+TEST(a_validation_with_the_searchers_metric_is_not_worth_a_word)
+{
+    BED(bed);
+
+    running(&bed, &one_slot);
+    bed_validate(&bed, 1, 1, "{\"loss\": \"NaN\", \"accuracy\": 1}");
+    CHECK_EQ(bed_count(&bed, EFFECT_TASK_LOG), 0);
 }
 
 TEST(trials_have_the_seed_that_the_configuration_gives_them)
@@ -100,6 +159,20 @@ TEST(a_transient_failure_costs_no_restart)
     CHECK_EQ(bed.trial[1].restarts, 0);
     CHECK_EQ(bed.trial[1].run_id, 2);
     CHECK_EQ(bed_run_state(&bed, 1), ALLOCATION_ASSIGNED);
+}
+
+TEST(after_a_restore_no_run_gets_a_number_of_before)
+{
+    BED(bed);
+    int64_t run;
+
+    bed.core->counters.first_run = 1000;
+    run = running(&bed, &(struct wish){.slots = 1});
+    CHECK_EQ(bed.trial[1].run_id, 1000);
+
+    bed_exit(&bed, run, 0, EXIT_TRANSIENT);
+
+    CHECK_EQ(bed.trial[1].run_id, 1001);
 }
 
 TEST(a_task_killed_by_somebody_else_is_a_transient_failure)

@@ -354,3 +354,62 @@ TEST(an_arena_that_is_too_small_is_an_ordinary_failure)
 
     CHECK_EQ(json_parse(text.data, text.len, &mem, &value, NULL), DET_NOMEM);
 }
+
+/* {"<letter>0": 0, "<letter>1": 1, ...}, or from the last to the first. */
+static struct json *many_members(struct arena *mem, const char *letter, int count,
+                                 bool is_backward)
+{
+    struct json *object = json_new(mem, JSON_OBJECT);
+
+    for (int i = 0; i < count; i++) {
+        int number = is_backward ? count - 1 - i : i;
+
+        json_add(mem, object, arena_printf(mem, "%s%d", letter, number),
+                 json_new_i64(mem, number));
+    }
+    return object;
+}
+
+/* One look at each member for each of the other object would take minutes. */
+TEST(large_objects_merge_and_compare_at_once)
+{
+    enum { MANY = 1 << 18 };
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 30);
+    struct json *into = json_new(&mem, JSON_OBJECT);
+    struct json *from = many_members(&mem, "b", MANY, false);
+
+    json_merge(&mem, into, many_members(&mem, "a", MANY, false));
+    json_merge(&mem, into, many_members(&mem, "a", MANY, true));
+    CHECK_EQ(into->list.count, (size_t)MANY);
+    CHECK(json_equal(into, many_members(&mem, "a", MANY, true)));
+    CHECK(!json_equal(into, from));
+    json_merge(&mem, into, json_new(&mem, JSON_OBJECT));
+    CHECK_EQ(into->list.count, (size_t)MANY);
+
+    json_set(&mem, from, "a7", json_new_str(&mem, "new"));
+    json_merge(&mem, into, from);
+    CHECK_EQ(into->list.count, (size_t)2 * MANY);
+    CHECK_STR(json_str(json_get(into, "a7"), ""), "new");
+    CHECK_STR(into->list.first->key, "a0");
+    CHECK_STR(into->list.last->key, arena_printf(&mem, "b%d", MANY - 1));
+    CHECK(!mem.has_failed);
+}
+
+TEST(a_tree_may_borrow_the_long_strings_of_its_text)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 10);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct json *value = NULL;
+
+    buf_printf(&text, "{\"a\":\"%030000d\",\"b\":\"short\",\"c\":\"\\n%01500d\"}", 0,
+               0);
+
+    CHECK_OK(json_parse_in_place(text.data, text.len, &mem, &value, &test_err));
+
+    CHECK_EQ(json_get(value, "a")->string.len, 30000); /* more than the arena holds */
+    CHECK_EQ(strlen(json_str(json_get(value, "a"), "")), 30000);
+    CHECK(json_str(json_get(value, "a"), "") == text.data + 6);
+    CHECK_STR(json_str(json_get(value, "b"), ""), "short");
+    CHECK_EQ(json_get(value, "c")->string.len, 1501); /* decoded, so it is a copy */
+    CHECK_EQ(json_str(json_get(value, "c"), "")[0], '\n');
+}

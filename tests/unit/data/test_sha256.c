@@ -34,3 +34,18 @@ TEST(parts_do_not_run_into_one_another)
 
     CHECK(strcmp(first, second) != 0);
 }
+
+TEST(the_instructions_of_the_processor_give_the_same_sum)
+{
+    sha256_fn *fast = sha256_fastest();
+    unsigned char bytes[1000];
+    unsigned char a[SHA256_BYTES], b[SHA256_BYTES];
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 13);
+    for (size_t len = 0; len <= sizeof(bytes); len++) {
+        fast(bytes, len, a);
+        sha256_plain(bytes, len, b);
+        CHECK(memcmp(a, b, sizeof(a)) == 0);
+    }
+}

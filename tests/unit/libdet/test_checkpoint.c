@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_checkpoint.c - checkpoints of one process: saving, restoring, damage and faults. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "base/memory/arena.h"
 #include "data/json/json.h"
 #include "libdet/checkpoint/manifest.h"
@@ -210,6 +212,25 @@ TEST(a_manifest_that_leads_out_of_its_directory_is_refused)
     world_end(&w);
 }
 
+TEST(a_manifest_of_a_newer_format_is_refused_by_name)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(manifest_done) struct manifest manifest = {0};
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct world w;
+    struct err err = {0};
+
+    world_make(&w);
+    CHECK_OK(io_mkdir(w.io, "/c", false, &test_err));
+    buf_puts(&text, "{\"format\":2,\"files\":[]");
+    buf_printf(&text, ",\"check\":\"%08" PRIx32 "\"}\n",
+               crc32c(0, text.data, text.len));
+    world_file(&w, "/c/" MANIFEST_NAME, text.data);
+    CHECK_EQ(manifest_read(w.io, "/c", &mem, &manifest, &err), DET_UNSUPPORTED);
+    CHECK_HAS(err.text, "has format 2, and this version of det reads format 1");
+    world_end(&w);
+}
+
 TEST(names_and_uuids_that_lead_elsewhere_are_refused)
 {
     static const char *const names[] = {"../x",
@@ -338,8 +359,59 @@ TEST(a_committed_checkpoint_survives_the_loss_of_power)
     CHECK_OK(save(det, 1, uuid));
     det_close(det);
     io_crash(w.io);
+    world_make_ring(&w); /* of its next run */
     det = world_open(&w);
     CHECK_OK(det_checkpoint_restore(det, uuid, 0, path, sizeof(path)));
+    det_close(det);
+    world_end(&w);
+}
+
+TEST(many_files_need_few_syncs_and_survive_the_loss_of_power)
+{
+    enum { FILES = 1000, FEW = 20 };
+    det_checkpoint *checkpoint;
+    det_context *det;
+    struct world w;
+    char uuid[UUID_TEXT], path[200], name[64];
+
+    world_make(&w);
+    det = world_open(&w);
+    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
+    memcpy(uuid, det_checkpoint_uuid(checkpoint), UUID_TEXT);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof(name), "d%d/f%d", i / 2, i);
+        CHECK_OK(det_checkpoint_put(checkpoint, name, name, strlen(name)));
+    }
+    fault_count(FAULT_SYNC);
+    CHECK_OK(det_checkpoint_commit(checkpoint));
+    CHECK(fault_counted(FAULT_SYNC) < FEW);
+    det_close(det);
+    io_crash(w.io);
+    det = world_open(&w);
+    CHECK_OK(det_checkpoint_restore(det, uuid, 0, path, sizeof(path)));
+    det_close(det);
+    world_end(&w);
+}
+
+TEST(a_failed_sync_of_many_files_saves_nothing)
+{
+    enum { FILES = 300 };
+    det_checkpoint *checkpoint;
+    det_context *det;
+    struct world w;
+    char name[64];
+
+    world_make(&w);
+    det = world_open(&w);
+    CHECK_OK(det_checkpoint_begin(det, 1, NULL, &checkpoint));
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        CHECK_OK(det_checkpoint_put(checkpoint, name, name, strlen(name)));
+    }
+    fault_arm(FAULT_SYNC, 3); /* the metadata is synced before: file and folder */
+    CHECK_EQ(det_checkpoint_commit(checkpoint), DET_IO);
+    fault_disarm(FAULT_SYNC);
+    det_checkpoint_abort(checkpoint);
     det_close(det);
     world_end(&w);
 }

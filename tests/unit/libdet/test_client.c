@@ -13,8 +13,8 @@
 #include "base/memory/mem.h"
 #include "base/thread/executor.h"
 #include "libdet/client/auth.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 #include "tests/support/test.h"
 
 #define AUTH "/auth.json"

@@ -9,6 +9,7 @@
 
 #include "base/memory/arena.h"
 #include "tests/unit/libdet/world.h"
+#include "wire/report.h"
 
 /* ---- where we are ---------------------------------------------------------------- */
 
@@ -460,6 +461,54 @@ TEST(more_metrics_than_fit_on_the_stack_are_reported_too)
     CHECK(seen.value[MANY - 1].number == MANY - 1);
 
     ring_reader_close(reader);
+    det_close(det);
+    world_end(&w);
+}
+
+TEST(a_process_uses_as_many_names_as_the_master_keeps)
+{
+    const det_metric few[] = {{"a", 1}, {"b", 2}};
+    const det_metric more[] = {{"a", 1}, {"c", 2}};
+    const det_metric known[] = {{"b", 1}, {"a", 2}};
+    struct world w;
+    det_context *det;
+
+    world_make(&w);
+    world_set(&w, "DET_MAX_METRIC_NAMES", "3");
+    det = world_open(&w);
+    CHECK_OK(det_report_training(det, 1, few, 2));
+    CHECK_OK(det_report_training(det, 2, few, 2));
+    CHECK_OK(det_report_validation(det, 2, few, 1));
+    CHECK_EQ(det_report_training(det, 3, more, 2), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "has used 3 names of metrics");
+    CHECK_HAS(det_context_error(det), "'c' is new");
+    CHECK_OK(det_report_training(det, 3, known, 2));
+    CHECK_EQ(det_report_json(det, "training", 4, "{\"d\": \"x\"}", NULL), DET_INVALID);
+    CHECK_OK(det_report_json(det, "training", 4, "{\"a\": \"x\"}", NULL));
+    det_close(det);
+    world_end(&w);
+}
+
+/* The names of a report that is refused do not count. */
+TEST(a_process_uses_as_many_groups_as_the_master_keeps)
+{
+    const det_metric loss = {"loss", 1}, other = {"other", 1};
+    char group[16];
+    struct world w;
+    det_context *det;
+
+    world_make(&w);
+    world_set(&w, "DET_MAX_METRIC_NAMES", "257");
+    det = world_open(&w);
+    for (int i = 0; i < REPORT_GROUPS_MOST; i++) {
+        (void)snprintf(group, sizeof(group), "g%d", i);
+        CHECK_OK(det_report(det, group, 1, &loss, 1));
+    }
+    CHECK_EQ(det_report(det, "more", 1, &loss, 1), DET_INVALID);
+    CHECK_HAS(det_context_error(det), "has used 256 groups of metrics");
+    CHECK_HAS(det_context_error(det), "'more' is new");
+    CHECK_OK(det_report(det, "g0", 2, &other, 1));
+    CHECK_EQ(det_report(det, "g1", 2, &other, 1), DET_INVALID);
     det_close(det);
     world_end(&w);
 }

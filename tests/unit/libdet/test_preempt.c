@@ -3,8 +3,8 @@
 #include "base/fault.h"
 #include "base/thread/executor.h"
 #include "libdet/client/runfile.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 #include "tests/unit/libdet/world.h"
 
 /* A master in memory that answers polls as it is told. */

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libdet/ring/ring_head.h"
 #include "tests/unit/libdet/ring_world.h"
 
 /* ---- one after the other --------------------------------------------------------- */
@@ -128,6 +129,34 @@ ON_BOTH(a_reader_works_before_any_writer_came)
     open_ring(w);
     put_many(w, 1, 2);
     check_reads(w, 1, 2);
+}
+
+ON_BOTH(nobody_in_a_task_makes_a_ring_that_is_gone)
+{
+    struct ring *late;
+    struct io_stat found;
+    uint32_t count = 0;
+    det_status status = DET_OK;
+
+    w->config.makes = RING_MAKES_NOTHING;
+    CHECK_EQ(ring_open(&w->config, &late, &test_err), DET_NOT_FOUND);
+    CHECK_HAS(test_err.text, "the task's directory was removed");
+    w->config.makes = RING_MAKES_ALL;
+    open_reader(w);
+    w->config.makes = RING_MAKES_NOTHING;
+    open_ring(w);
+    put_many(w, 1, 5);
+    read_batch(w, 100000); /* the reader has the segment open */
+    CHECK_OK(io_remove_tree(w->config.io, w->config.dir, &test_err));
+
+    CHECK_EQ(ring_open(&w->config, &late, &test_err), DET_NOT_FOUND);
+    while (!status && count < 100000)
+        status = put_said(w->ring, 1, 6 + count++);
+    CHECK_EQ(status, DET_NOT_FOUND); /* not beyond the segment that is read */
+    CHECK_HAS(test_err.text, "is gone");
+    CHECK_EQ(io_stat(w->config.io, w->config.dir, &found, &test_err), DET_NOT_FOUND);
+    ring_rewind(w->reader);
+    check_reads(w, 1, 5 + count - 1); /* what was accepted */
 }
 
 ON_BOTH(several_handles_write_into_one_ring)
@@ -464,6 +493,25 @@ static void put_and_crash(struct world *w)
 TEST(a_loss_of_power_leaves_a_ring_that_works)
 {
     in_memory(put_and_crash);
+}
+
+/* The task's library and the supervisor may be of different versions. */
+ON_BOTH(a_ring_of_a_newer_format_is_refused_by_name)
+{
+    const uint64_t format = ring_word_seal(2);
+    struct io_file *file;
+    char path[80];
+
+    open_ring(w);
+    ring_close(w->ring);
+    w->ring = NULL;
+    snprintf(path, sizeof(path), "%s/head", w->dir);
+    CHECK_OK(io_open(w->io, path, IO_WRITE, &file, &test_err));
+    CHECK_OK(io_write_at(file, offsetof(struct ring_head, format), &format,
+                         sizeof(format), &test_err));
+    io_close(file);
+    CHECK_EQ(ring_open(&w->config, &w->ring, &test_err), DET_UNSUPPORTED);
+    CHECK_HAS(test_err.text, "has format 2, and this version of det reads 1");
 }
 
 /* ---- forks ----------------------------------------------------------------------- */

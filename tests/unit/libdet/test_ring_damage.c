@@ -315,6 +315,34 @@ TEST(other_files_in_the_folder_are_none_of_its_business)
     in_memory(other_files);
 }
 
+/* A run without a master keeps everything; a task must not keep its agent busy. */
+static void many_files(struct world *w)
+{
+    char path[128];
+
+    open_ring(w);
+    put_many(w, 1, 5);
+    ring_close(w->ring);
+    w->ring = NULL;
+    for (int i = 0; i < 4200; i++) {
+        snprintf(path, sizeof(path), "%s/other-%d", w->dir, i);
+        CHECK_OK(io_replace(w->io, path, "", 0, false, &test_err));
+    }
+    snprintf(path, sizeof(path), "%s/head", w->dir);
+    CHECK_OK(io_remove(w->io, path, &test_err));
+    w->config.makes = RING_MAKES_HEAD;
+    CHECK_EQ(ring_reader_open(&w->config, &w->reader, &test_err), DET_CORRUPT);
+    CHECK_HAS(test_err.text, "has more than 4096 files");
+    w->config.only_looks = true;
+    CHECK_OK(ring_reader_open(&w->config, &w->reader, &test_err));
+    check_reads(w, 1, 5);
+}
+
+TEST(only_the_ring_of_a_task_has_a_limited_number_of_files)
+{
+    in_memory(many_files);
+}
+
 /* ---- who only looks -------------------------------------------------------------- */
 
 static size_t count_files_or_none(struct world *w)

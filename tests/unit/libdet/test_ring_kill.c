@@ -145,7 +145,7 @@ static pid_t start_holder(struct world *w)
     if (child == 0) {
         struct ring_head_file head;
 
-        if (ring_head_open(w->io, w->dir, &head, &test_err) ||
+        if (ring_head_open(w->io, w->dir, RING_MAKES_ALL, &head, &test_err) ||
             !shared_lock_take(&head.head->lock, 1000) || write(said[1], "x", 1) != 1)
             _exit(1);
         pause();

@@ -10,8 +10,8 @@
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
 #include "base/thread/executor.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 #include "tests/support/test.h"
 
 #define DIR "/data"

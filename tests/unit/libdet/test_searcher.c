@@ -9,8 +9,8 @@
 #include "base/fault.h"
 #include "base/thread/executor.h"
 #include "det/metadata.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 #include "tests/unit/libdet/world.h"
 
 struct place {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real client against servers that do odd things. */
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include "base/memory/mem.h"
+#include "net/client_tick.h"
 #include "net/net.h"
 #include "net/net_system.h"
 #include "tests/unit/net/raw.h"
 
 /* A scripted server: accepts a connection for each text, answers the request on it
  * with the text, and closes.  Behind a '+' it waits for one more request first, and
- * does not answer that. */
+ * does not answer that.  Behind a '~' the text never ends: another letter comes every few
+ * milliseconds, until the client leaves. */
 struct script {
     int listen_fd;
     uint16_t port;
@@ -18,13 +21,24 @@ struct script {
     const char *const *texts; /* ends with NULL */
 };
 
+static void drip(int fd)
+{
+    struct pollfd client = {.fd = fd, .events = POLLRDHUP};
+
+    for (int i = 0; i < 10000 && !poll(&client, 1, 20); i++)
+        if (send(fd, "x", 1, MSG_NOSIGNAL) < 0)
+            break;
+}
+
 static void script_serve(int fd, const char *text)
 {
     struct buf request = BUF_INIT;
-    bool has_more = *text == '+';
+    bool has_more = *text == '+', drips = *text == '~';
 
     raw_read_until(fd, &request, "\r\n\r\n");
-    raw_send(fd, text + has_more);
+    raw_send(fd, text + (has_more || drips));
+    if (drips)
+        drip(fd);
     buf_clear(&request);
     if (has_more)
         raw_read_until(fd, &request, "\r\n\r\n");
@@ -68,6 +82,22 @@ static void script_stop(struct script *script)
     close(script->listen_fd);
 }
 
+struct ticks {
+    int count;
+    size_t sent;
+};
+
+static void count_tick(void *arg, size_t sent_bytes, size_t body_bytes)
+{
+    struct ticks *ticks = arg;
+
+    ticks->count++;
+    ticks->sent = sent_bytes;
+    CHECK_EQ(body_bytes, 4);
+}
+
+static struct ticks *watching; /* the ticks of the next calls; NULL: none */
+
 /* Calls a scripted server `calls` times; returns the last outcome. */
 static det_status call_script_with(const struct net_call *call,
                                    const char *const *texts, int calls,
@@ -81,6 +111,7 @@ static det_status call_script_with(const struct net_call *call,
     script_start(&script, texts);
     CHECK_OK(net_system_new(NULL, &net, &test_err));
     CHECK_OK(net_client_new(net, "localhost", script.port, &client, &test_err));
+    net_client_tick(client, watching ? count_tick : NULL, watching);
     for (int i = 0; i < calls; i++)
         st = net_call(client, call, reply, &test_err);
     net_client_free(client);
@@ -131,6 +162,36 @@ TEST(a_server_may_answer_before_it_has_the_whole_body)
     buf_done(&body);
 }
 
+static det_status stop_after_ticks(void *arg, const char *bytes, size_t len,
+                                   struct err *err)
+{
+    const struct ticks *ticks = arg;
+
+    (void)bytes;
+    (void)len;
+    return ticks->count < 3 ? DET_OK : err_set(err, DET_STATE, "enough");
+}
+
+TEST(a_call_says_how_far_it_is_while_its_stream_never_rests)
+{
+    static const char *const texts[] = {"~HTTP/1.1 200 OK\r\n\r\n", NULL};
+    struct ticks ticks = {0};
+    struct net_reply reply = {0};
+    struct net_call call = {.method = NET_POST,
+                            .path = "/",
+                            .body = "body",
+                            .body_len = 4,
+                            .on_data = stop_after_ticks,
+                            .arg = &ticks};
+
+    watching = &ticks;
+    CHECK_EQ(call_script_with(&call, texts, 1, &reply), DET_STATE);
+    watching = NULL;
+
+    CHECK(ticks.count >= 3);
+    CHECK_EQ(ticks.sent, 4);
+}
+
 TEST(a_kept_connection_that_was_closed_is_opened_again)
 {
     static const char *const texts[] = {
@@ -157,6 +218,21 @@ TEST(a_reply_that_breaks_off_is_not_taken_for_whole)
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         CHECK_EQ(call_script(all[i], 1, &body), DET_UNREACHABLE);
+    buf_done(&body);
+}
+
+TEST(an_answer_that_comes_too_slowly_ends_the_call)
+{
+    static const char *const texts[] = {
+        "~HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", NULL};
+    static const char *const heads[] = {"~HTTP/1.1 200 OK\r\nA: ", NULL};
+    struct net_call call = {.method = NET_GET, .path = "/", .timeout_ms = 1000};
+    struct buf body = BUF_INIT;
+    struct net_reply reply = {.body = &body};
+
+    CHECK_EQ(call_script_with(&call, texts, 1, &reply), DET_TIMEOUT);
+    CHECK_HAS(test_err.text, "comes too slowly");
+    CHECK_EQ(call_script_with(&call, heads, 1, &reply), DET_TIMEOUT);
     buf_done(&body);
 }
 

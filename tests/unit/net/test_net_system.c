@@ -4,6 +4,7 @@
 #define IS_MEMORY false
 #include "tests/unit/net/world.h"
 
+#include "base/memory/allowance.h"
 #include "base/thread/lock.h"
 #include "tests/unit/net/raw.h"
 #include "tests/unit/net/scenarios.inc"
@@ -11,10 +12,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -151,9 +154,9 @@ static void check_post(const struct world *w, char turn, size_t len, const char 
 
 TEST(bodies_hold_bounded_memory_and_nobody_holds_all_of_it)
 {
+    struct allowance memory = {.most = HELD_ALL, .group_most = HELD_ONE};
     struct net_server_config config = {.host = "127.0.0.1",
-                                       .max_held_bytes = HELD_ALL,
-                                       .max_held_of_one = HELD_ONE,
+                                       .memory = &memory,
                                        .body_limit = limit_by_turn,
                                        .handler = hold_or_tell,
                                        .threads = 1};
@@ -170,7 +173,7 @@ TEST(bodies_hold_bounded_memory_and_nobody_holds_all_of_it)
     CHECK(gate_wait(w.has_held, 0));
 
     check_post(&w, 'a', 70000, "BUSY 0");
-    check_post(&w, 'a', NET_SMALL_BODY, "OK 65536"); /* small ones always fit */
+    check_post(&w, 'a', NET_TINY_BODY, "OK 4096"); /* tiny ones always fit */
     check_post(&w, 'b', HELD_ALL - HELD_ONE, "OK 100000");
     check_post(&w, 'b', HELD_ALL - HELD_ONE + 1, "BUSY 0");
     answer_text(w.held[0], "held");
@@ -192,12 +195,36 @@ TEST(a_client_that_leaves_while_it_waits_is_noticed)
     fd = raw_open(net_server_port(w.server));
     raw_send(fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
     CHECK(gate_wait(w.has_held, 0));
+    CHECK(!net_is_gone(w.held[0]));
 
     close(fd);
 
     CHECK(gate_wait(w.is_gone, 0));
+    CHECK(net_is_gone(w.held[0]));
     answer_text(w.held[0], "to nobody");
     CHECK_EQ(w.gone_count, 1);
+    world_done_all(&w);
+}
+
+TEST(a_client_that_closes_its_sending_half_gets_its_reply)
+{
+    struct buf reply = BUF_INIT;
+    struct world w;
+    int fd;
+
+    world_init(&w, IS_MEMORY);
+    fd = raw_open(net_server_port(w.server));
+    raw_send(fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(gate_wait(w.has_held, 0));
+
+    shutdown(fd, SHUT_WR);
+    CHECK(gate_wait(w.is_gone, 0));
+    answer_text(w.held[0], "to a listener");
+
+    raw_read_all(fd, &reply);
+    CHECK_HAS(reply.data, "to a listener");
+    buf_done(&reply);
+    close(fd);
     world_done_all(&w);
 }
 
@@ -257,6 +284,44 @@ TEST(a_client_that_leaves_a_waiting_stream_ends_it)
     CHECK(gate_wait(w.is_done, 0));
     CHECK_EQ(w.done_count, 1);
     CHECK_EQ(w.piece, 1);
+    buf_done(&reply);
+    world_done_all(&w);
+}
+
+/* Returns when nothing more arrives: the sender has no room left.  If that is wrong, the
+ * test shows less, and still passes. */
+static void wait_until_full(int fd)
+{
+    int before = -1;
+    int now = 0;
+
+    while (now != before || !now) {
+        before = now;
+        poll(NULL, 0, 30);
+        CHECK_EQ(ioctl(fd, FIONREAD, &now), 0);
+    }
+}
+
+/* It reads nothing, so the server waits for room in its socket when it leaves; by closing
+ * only its sending half it leaves without a reset. */
+TEST(a_client_that_leaves_a_stream_without_reading_it_ends_it)
+{
+    struct buf reply = BUF_INIT;
+    struct world w;
+    int fd;
+
+    world_init(&w, IS_MEMORY);
+    w.pieces = INT_MAX;
+    w.padding = 65536;
+    fd = raw_open_small(net_server_port(w.server));
+    raw_send(fd, "GET /count HTTP/1.1\r\nHost: x\r\n\r\n");
+    raw_read_until(fd, &reply, "piece 0");
+    wait_until_full(fd);
+
+    shutdown(fd, SHUT_WR);
+
+    CHECK(gate_wait(w.is_done, 0));
+    close(fd);
     buf_done(&reply);
     world_done_all(&w);
 }

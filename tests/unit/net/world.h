@@ -48,7 +48,8 @@ struct world {
     /* only on the lane */
     int pieces;
     int piece;
-    int ticks; /* set under the lock */
+    int padding; /* blanks in each piece of /count */
+    int ticks;   /* set under the lock */
     struct net_exchange *stream;
 };
 
@@ -116,7 +117,7 @@ static inline enum net_more world_count_next(void *arg, struct buf *out)
 
     if (w->piece == w->pieces)
         return NET_END;
-    buf_printf(out, "piece %d\n", w->piece++);
+    buf_printf(out, "piece %d%*s\n", w->piece++, w->padding, "");
     return w->piece == w->pieces ? NET_END : NET_MORE;
 }
 

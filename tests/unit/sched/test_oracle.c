@@ -189,11 +189,24 @@ static bool find_several(struct world *w, const struct pool_request *want,
     return left == 0;
 }
 
+static bool is_kept_together(const struct world *w, const struct pool_request *want)
+{
+    if (want->is_single_node)
+        return true;
+    for (int i = 0; i < AGENTS && want->prefers_single_node; i++) {
+        const struct twin_agent *agent = &w->agent[i];
+
+        if (agent->id && !is_blocked(want, agent->id) && enabled(agent) >= want->slots)
+            return true;
+    }
+    return false;
+}
+
 static bool find(struct world *w, const struct pool_request *want, struct place *place)
 {
     if (find_shared(w, want, place))
         return true;
-    if (want->slots < 2 || want->is_single_node)
+    if (want->slots < 2 || is_kept_together(w, want))
         return false;
     return find_several(w, want, place);
 }
@@ -267,6 +280,7 @@ static struct twin_request *neighbour(struct world *w, enum life life, bool has_
 static bool is_same_shape(const struct pool_request *a, const struct pool_request *b)
 {
     if (a->slots != b->slots || a->is_single_node != b->is_single_node ||
+        a->prefers_single_node != b->prefers_single_node ||
         a->is_preemptible != b->is_preemptible)
         return false;
     for (int id = 0; id < 100; id++)
@@ -568,6 +582,7 @@ static void add_request(struct both *b)
         .position = below(b, 10),
         .is_preemptible = below(b, 4) > 0,
         .is_single_node = below(b, 5) == 0,
+        .prefers_single_node = below(b, 3) == 0,
         .blocked = r->blocked,
         .blocked_count = below(b, 4) ? 0 : 1 + below(b, BLOCKED),
     };

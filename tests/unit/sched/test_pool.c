@@ -1,90 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_pool.c - the rules of a pool, one test per rule.  Plans are compared as text:
- * "+7@1:0,1" starts allocation 7 on slots 0 and 1 of agent 1, "~" instead of "+" marks a
- * backfill, "-7" preempts it. */
-#include "tests/support/test.h"
+/* test_pool.c - the rules of a pool, one test per rule. */
+#include "tests/unit/sched/fixture.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "base/memory/arena.h"
-#include "sched/pool.h"
-#include "sched/pool_check.h"
 #include "sched/pool_fit.h"
 #include "tests/support/pool_ahead.h"
-
-#define AGENTS(pool, ...) agents(pool, (const uint32_t[]){__VA_ARGS__, UINT32_MAX})
-#define ADD(pool, ...)    add(pool, (struct pool_request){__VA_ARGS__})
-#define PLAN(pool, text)  check_plan(pool, text, __LINE__)
-#define POOL(...)         make_pool((struct pool_config){.policy = "priority", __VA_ARGS__})
-
-static struct pool *make_pool(struct pool_config config)
-{
-    struct pool *pool = NULL;
-
-    CHECK_OK(pool_new(&config, &pool, &test_err));
-    return pool;
-}
-
-static void done(struct pool *pool)
-{
-    CHECK_OK(pool_check(pool, &test_err));
-    pool_free(pool);
-}
-
-/* Agents 1, 2, ... with these numbers of slots. */
-static void agents(struct pool *pool, const uint32_t *slots)
-{
-    for (int64_t id = 1; *slots != UINT32_MAX; id++)
-        CHECK_OK(pool_add_agent(pool, id, *slots++, &test_err));
-}
-
-/* The default priority is 42. */
-static void add(struct pool *pool, struct pool_request request)
-{
-    if (!request.priority)
-        request.priority = 42;
-    CHECK_OK(pool_add(pool, &request, &test_err));
-}
-
-static void disable(struct pool *pool, int64_t agent, uint32_t slot)
-{
-    CHECK_OK(pool_enable_slot(pool, agent, slot, false, &test_err));
-}
-
-static void print_step(FILE *out, const struct pool_step *step)
-{
-    if (step->action == POOL_PREEMPT) {
-        fprintf(out, "-%" PRId64 " ", step->allocation);
-        return;
-    }
-    fprintf(out, "%c%" PRId64, step->is_backfilled ? '~' : '+', step->allocation);
-    for (uint32_t i = 0; i < step->share_count; i++) {
-        fprintf(out, "@%" PRId64, step->share[i].agent);
-        for (uint32_t j = 0; j < step->share[i].slot_count; j++)
-            fprintf(out, "%c%u", j ? ',' : ':', step->share[i].slots[j]);
-    }
-    fputc(' ', out);
-}
-
-static void check_plan(struct pool *pool, const char *want, int line)
-{
-    struct arena mem = ARENA_INIT(1 << 20);
-    char text[1024] = "";
-    FILE *out = fmemopen(text, sizeof(text), "w");
-    struct pool_plan plan;
-
-    CHECK_OK(pool_schedule(pool, &mem, &plan, &test_err));
-    for (uint32_t i = 0; i < plan.count; i++)
-        print_step(out, &plan.step[i]);
-    fclose(out);
-    if (*text)
-        text[strlen(text) - 1] = '\0';
-    if (strcmp(text, want) != 0)
-        fail_msg("line %d: the plan is '%s', not '%s'", line, text, want);
-    CHECK_OK(pool_check(pool, &test_err));
-    arena_done(&mem);
-}
 
 /* ---------------------------------------------------------------------- fitting */
 
@@ -163,17 +84,6 @@ TEST(an_agent_in_use_takes_no_part_of_a_large_request)
     done(pool);
 }
 
-TEST(a_single_node_request_is_never_spread)
-{
-    struct pool *pool = POOL();
-
-    AGENTS(pool, 4, 4);
-    ADD(pool, .allocation = 1, .slots = 8, .is_single_node = true);
-
-    PLAN(pool, "");
-    done(pool);
-}
-
 TEST(agents_of_several_sizes_are_joined_only_where_that_is_allowed)
 {
     for (int is_allowed = 0; is_allowed < 2; is_allowed++) {
@@ -199,6 +109,24 @@ TEST(blocked_agents_are_not_used_in_any_way)
     ADD(pool, .allocation = 4, .blocked = blocked, .blocked_count = 2);
 
     PLAN(pool, "+1@3:0 +2@1:0,1@4:0,1 +4@4");
+    done(pool);
+}
+
+TEST(an_avoided_agent_is_used_only_if_there_is_no_other)
+{
+    struct pool *pool = POOL(.max_aux_per_agent = 1);
+    const int64_t blocked[] = {1, 2};
+
+    AGENTS(pool, 2, 2, 2);
+    ADD(pool, .allocation = 1, .slots = 2, .avoided = 1);
+    ADD(pool, .allocation = 2, .slots = 6, .avoided = 1);
+    ADD(pool, .allocation = 3, .avoided = 1);
+    ADD(pool, .allocation = 4, .slots = 2, .avoided = 1, .blocked = blocked,
+        .blocked_count = 2);
+    ADD(pool, .allocation = 5, .slots = 2, .avoided = 1);
+    ADD(pool, .allocation = 6, .slots = 2, .avoided = 1);
+
+    PLAN(pool, "+1@2:0,1 +4@3:0,1 +5@1:0,1 +3@2");
     done(pool);
 }
 
@@ -512,23 +440,6 @@ TEST(a_gang_preempts_once_that_would_empty_enough_agents)
     PLAN(pool, "");
     pool_remove(pool, 1);
     PLAN(pool, "-2");
-    done(pool);
-}
-
-TEST(a_single_node_request_preempts_once_enough_slots_are_enabled)
-{
-    struct pool *pool = POOL(.is_preemptive = true);
-
-    AGENTS(pool, 4);
-    disable(pool, 1, 2);
-    disable(pool, 1, 3);
-    ADD(pool, .allocation = 1, .slots = 2, .priority = 50, .is_preemptible = true);
-    PLAN(pool, "+1@1:0,1");
-    ADD(pool, .allocation = 2, .slots = 4, .priority = 1, .is_single_node = true);
-    PLAN(pool, "");
-    for (uint32_t slot = 2; slot < 4; slot++)
-        CHECK_OK(pool_enable_slot(pool, 1, slot, true, &test_err));
-    PLAN(pool, "-1");
     done(pool);
 }
 

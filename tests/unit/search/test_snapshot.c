@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "search/hparam.h"
+#include "search/method.h"
 #include "tests/unit/search/world.h"
 
 #define HPARAMS                                                                        \
@@ -193,10 +194,42 @@ TEST(a_snapshot_is_compact_and_readable)
     busy_world(&world);
     save(world.searcher, &text);
 
-    CHECK_HAS(text.data, "{\"version\":1,\"method\":\"random\",\"rng\":{\"key\":[");
+    CHECK_HAS(text.data, "{\"version\":2,\"method\":\"random\",\"rng\":{\"key\":\"");
     CHECK_HAS(text.data, "\"trials\":\"euirrrr\",\"progress\":[[1,0.1]],"
                          "\"invalid_in_a_row\":1,\"has_given_up\":false,"
                          "\"state\":{\"created\":6}}");
+}
+
+/* The same snapshot as earlier programs wrote it: the key as a list of numbers. */
+static void put_version_1(const struct searcher *s, struct buf *out)
+{
+    CLEANUP(buf_done) struct buf now = BUF_INIT;
+    const char *rest;
+
+    save(s, &now);
+    buf_puts(out, "{\"version\":1,\"method\":\"random\",\"rng\":{\"key\":[");
+    for (size_t i = 0; i < RNG_WORDS; i++)
+        buf_printf(out, "%s%u", i ? "," : "", s->rng.key[i]);
+    rest = strstr(now.data, "\",\"pos\"");
+    CHECK(rest != NULL);
+    buf_printf(out, "]%s", rest + 1);
+    CHECK_OK(out->status);
+}
+
+TEST(a_snapshot_of_an_earlier_version_is_the_same_search)
+{
+    CLEANUP(world_done) struct world world = world_of(configs[1], HPARAMS, 1);
+    CLEANUP(world_done) struct world again = world_of(configs[1], HPARAMS, 999);
+    CLEANUP(buf_done) struct buf old = BUF_INIT;
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf loaded = BUF_INIT;
+
+    busy_world(&world);
+    put_version_1(world.searcher, &old);
+    CHECK_OK(searcher_load(again.searcher, world_parse(&again.mem, old.data), &test_err));
+    save(world.searcher, &text);
+    save(again.searcher, &loaded);
+    CHECK_STR(loaded.data, text.data);
 }
 
 TEST(the_row_of_invalid_trials_survives_a_snapshot)
@@ -276,11 +309,13 @@ static void check_damage(const char *key, const char *value, const char *part)
 
 TEST(damaged_snapshots_are_refused_and_a_good_one_still_loads)
 {
-    check_damage("version", "2", "'version'");
+    check_damage("version", "3", "'version'");
+    check_damage("version", "1", "'rng'");
     check_damage("method", "\"grid\"", "by 'grid', not 'random'");
     check_damage("method", NULL, "not 'random'");
     check_damage("rng", NULL, "'rng'");
     check_damage("rng", "{\"key\":[1,2,3],\"pos\":1}", "'rng'");
+    check_damage("rng", "{\"key\":\"00ff\",\"pos\":1}", "'rng'");
     check_damage("trials", "\"euxr\"", "'trials'");
     check_damage("trials", "\"eu\\u0000r\"", "'trials'");
     check_damage("trials", "7", "'trials'");

@@ -249,6 +249,88 @@ TEST(pages_and_filters_agree_on_disk_too)
     play(false, 1500);
 }
 
+static const char *live_of(struct world *w, const struct log_query *query)
+{
+    struct log_page page;
+
+    CHECK_OK(store_log_live(w->db, query, &w->mem, &page, &test_err));
+    return page.count == 1 ? page.line[0].text : page.count ? "several" : "none";
+}
+
+TEST(a_line_that_is_rewritten_is_not_in_the_log_before_it_ends)
+{
+    static const struct log_query all = {.task_id = "t"};
+    static const char *streams[] = {"stdout"};
+    struct log_query of_stdout = {.task_id = "t", .streams = {streams, 1}};
+    struct log_query with_text = {.task_id = "t", .search = "20"};
+    struct log_line line = {.text = "100%", .len = 4, .rank = -1};
+    struct log_line live = {
+        .text = "10%", .len = 3, .rank = -1, .stream = LOG_STREAM_STDERR};
+    struct log_batch batch = {.task_id = "t", .sender = "t.1/0/stderr", .live = &live};
+    struct log_page page;
+    struct world w;
+    uint32_t stored;
+
+    world_init(&w, true);
+    CHECK_STR(live_of(&w, &all), "none");
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_EQ(stored, 0);
+    CHECK_STR(live_of(&w, &all), "10%");
+    live.text = "20%";
+    batch.end_offset = 4;
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_STR(live_of(&w, &all), "20%");
+    CHECK_STR(live_of(&w, &of_stdout), "none");
+    CHECK_STR(live_of(&w, &with_text), "20%");
+    CHECK_OK(store_log_read(w.db, &all, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 0);
+
+    live.text = "old";
+    batch.end_offset = 2; /* an earlier batch that was delayed */
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_STR(live_of(&w, &all), "20%");
+
+    batch.line = &line;
+    batch.count = 1;
+    batch.live = NULL;
+    batch.offset = 4;
+    batch.end_offset = 12;
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_STR(live_of(&w, &all), "none");
+    CHECK_OK(store_log_read(w.db, &all, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 1);
+    CHECK_STR(page.line[0].text, "100%");
+    world_done(&w);
+}
+
+TEST(what_a_line_showed_last_is_kept_when_its_sender_is_gone)
+{
+    static const struct log_query all = {.task_id = "t"};
+    struct log_line live = {.text = "57%", .len = 3, .rank = 2, .allocation = "t.1"};
+    struct log_batch batch = {.task_id = "t", .sender = "t.1/0/stderr", .live = &live};
+    struct log_batch other = {.task_id = "t", .sender = "t.12/0/stderr", .live = &live};
+    struct log_page page;
+    struct world w;
+    uint32_t stored;
+
+    world_init(&w, true);
+    CHECK_OK(add_batch(&w, &batch, &stored));
+    CHECK_OK(add_batch(&w, &other, &stored));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(db_begin(w.db, &test_err));
+        CHECK_OK(store_log_settle(w.db, "t", "t.1", &test_err));
+        CHECK_OK(db_commit(w.db, &test_err));
+    }
+
+    CHECK_OK(store_log_read(w.db, &all, &w.mem, &page, &test_err));
+    CHECK_EQ(page.count, 1);
+    CHECK_STR(page.line[0].text, "57%");
+    CHECK_STR(page.line[0].allocation, "t.1");
+    CHECK_EQ(page.line[0].rank, 2);
+    CHECK_STR(live_of(&w, &all), "57%"); /* of the other sender */
+    world_done(&w);
+}
+
 TEST(a_batch_that_comes_again_is_stored_once)
 {
     struct world w;

@@ -92,6 +92,25 @@ TEST(blocks_of_any_rows_come_back)
     }
 }
 
+/* The columns of a block can be as short as "all equal": its bytes do not bound its rows. */
+TEST(a_few_bytes_that_claim_a_million_rows_are_refused_before_memory_is_taken)
+{
+    static const char million[] = "\x80\x80\x40" /* rows */
+                                  "\0"           /* columns */
+                                  "\0\0\0\0\0\0\0\0\0\0\0";
+    struct arena mem = ARENA_INIT(64 << 20);
+    struct metric_cells *rows;
+    struct metric_columns columns;
+    uint32_t count;
+
+    CHECK_EQ(metric_block_decode(million, sizeof(million) - 1, &mem, &rows, &count, NULL),
+             DET_CORRUPT);
+    CHECK_EQ(metric_block_columns(million, sizeof(million) - 1, NULL, 0, &mem, &columns, NULL),
+             DET_CORRUPT);
+    CHECK_EQ(mem.used, 0);
+    arena_done(&mem);
+}
+
 TEST(a_head_says_what_its_rows_say)
 {
     struct rng64 rng = {.state = 2};

@@ -261,40 +261,44 @@ TEST(memory_that_runs_out_is_an_ordinary_error)
 TEST(each_share_has_a_mark_of_its_own)
 {
     const struct report_sender one = {4, 0}, two = {4, 1};
-    int64_t number;
+    struct report_mark mark;
     struct world w;
 
     world_with_trial(&w);
-    CHECK_OK(store_report_mark(w.db, &one, &number, &test_err));
-    CHECK_EQ(number, 0);
+    CHECK_OK(store_report_mark(w.db, &one, &mark, &test_err));
+    CHECK_EQ(mark.number, 0);
+    CHECK(!mark.is_late);
     CHECK_OK(store_report_mark_set(w.db, &one, 7, &test_err));
     CHECK_OK(store_report_mark_set(w.db, &one, 9, &test_err));
-    CHECK_OK(store_report_mark(w.db, &one, &number, &test_err));
-    CHECK_EQ(number, 9);
-    CHECK_OK(store_report_mark(w.db, &two, &number, &test_err));
-    CHECK_EQ(number, 0);
+    CHECK_OK(store_report_mark(w.db, &one, &mark, &test_err));
+    CHECK_EQ(mark.number, 9);
+    CHECK_OK(store_report_mark(w.db, &two, &mark, &test_err));
+    CHECK_EQ(mark.number, 0);
+    CHECK(!mark.is_late);
     world_done(&w);
 }
 
-TEST(a_run_that_is_over_has_no_mark_any_more)
+TEST(a_run_that_was_given_up_is_late_and_one_that_has_ended_has_no_mark_any_more)
 {
     const struct report_sender one = {4, 0}, two = {4, 1}, gone = {5, 0};
     bool is_new;
-    int64_t number;
+    struct report_mark mark;
     struct world w;
 
     world_with_trial(&w);
-    CHECK_EQ(store_report_mark(w.db, &gone, &number, &test_err), DET_STATE);
+    CHECK_EQ(store_report_mark(w.db, &gone, &mark, &test_err), DET_STATE);
     CHECK_OK(store_mark_advance(w.db, "exit t.1/1", 1, &is_new, &test_err));
-    CHECK_EQ(store_report_mark(w.db, &two, &number, &test_err), DET_STATE);
-    CHECK_OK(store_report_mark(w.db, &one, &number, &test_err));
+    CHECK_EQ(store_report_mark(w.db, &two, &mark, &test_err), DET_STATE);
+    CHECK_OK(store_report_mark(w.db, &one, &mark, &test_err));
     CHECK_OK(db_exec(w.db, "UPDATE trials SET run_id = 2", &test_err));
-    CHECK_EQ(store_report_mark(w.db, &one, &number, &test_err), DET_STATE);
-    CHECK_HAS(test_err.text, "now 2");
+    CHECK_OK(store_report_mark(w.db, &one, &mark, &test_err));
+    CHECK(mark.is_late);
     CHECK_OK(db_exec(w.db,
                      "UPDATE trials SET run_id = 1;"
                      "UPDATE allocations SET state = 'TERMINATED'",
                      &test_err));
-    CHECK_EQ(store_report_mark(w.db, &one, &number, &test_err), DET_STATE);
+    CHECK_OK(store_report_mark(w.db, &one, &mark, &test_err));
+    CHECK(mark.is_late);
+    CHECK_EQ(store_report_mark(w.db, &two, &mark, &test_err), DET_STATE);
     world_done(&w);
 }

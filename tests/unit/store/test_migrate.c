@@ -134,6 +134,54 @@ TEST(old_trials_are_numbered_by_project)
     world_done(&w);
 }
 
+#define THREE_EXPERIMENTS                                                              \
+    AN_EXPERIMENT ") VALUES (1, 'ACTIVE', 'j', 1, 1, 0, '', 42, 1, -1, 5, 5, 0, 0, 1," \
+                  "  0, 0, 'a', '[]'),"                                                \
+                  " (2, 'ACTIVE', 'k', 1, 9, 0, '', 42, 1, -1, 5, 5, 0, 0, 1, 0, 0,"   \
+                  "  'b', '[]'),"                                                      \
+                  " (3, 'ACTIVE', 'l', 1, 8, 0, '', 42, 1, -1, 5, 5, 0, 0, 1, 0, 0,"   \
+                  "  'c', '[]')"
+
+/* As the earlier form of migration 18 left it. */
+TEST(what_an_early_program_left_undone_is_repaired)
+{
+    static const int64_t numbers[] = {1, 3, 4, 2};
+    struct world w;
+    struct trial_view trial;
+
+    world_place(&w, true);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    CHECK_OK(db_migrate(w.db, 20, &test_err));
+    CHECK_OK(db_exec(w.db,
+                     "UPDATE workspaces SET owner_id = 0; UPDATE projects SET owner_id"
+                     " = 0; DROP INDEX experiments_by_project;"
+                     "CREATE INDEX experiments_by_project ON experiments (project_id);"
+                     "INSERT INTO users (username, is_admin, is_active, is_remote,"
+                     "  modified_us, last_auth_us)"
+                     " VALUES ('admin', TRUE, TRUE, FALSE, 0, 0),"
+                     "  ('ann', FALSE, TRUE, FALSE, 0, 0);" THREE_EXPERIMENTS,
+                     &test_err));
+    insert_trial(w.db, 1, 1);
+    insert_trial(w.db, 2, 2);
+    insert_trial(w.db, 3, 3);
+    insert_trial(w.db, 4, 1);
+    CHECK_OK(db_migrate(w.db, migration_count, &test_err));
+    CHECK_EQ(count_of(w.db, "workspaces WHERE owner_id = 1"), 1);
+    CHECK_EQ(count_of(w.db, "projects WHERE owner_id = 1 AND trials_numbered = 4"), 1);
+    CHECK_EQ(count_of(w.db, "experiments WHERE project_id = 1"), 3);
+    CHECK_EQ(count_of(w.db, "role_assignments WHERE user_id = 1 AND role_id = 1"), 1);
+    CHECK_EQ(count_of(w.db, "role_assignments"), 1);
+    CHECK_EQ(count_of(w.db, "sqlite_master WHERE name = 'experiments_by_project'"
+                            " AND sql LIKE '%trials)'"),
+             1);
+    for (int64_t i = 0; i < (int64_t)ARRAY_LEN(numbers); i++) {
+        CHECK_OK(store_trial_get(w.db, i + 1, &w.mem, &trial, &test_err));
+        CHECK_EQ(trial.local_number, numbers[i]);
+        CHECK_STR(trial.project_key, "UNCAT");
+    }
+    world_done(&w);
+}
+
 TEST(of_two_that_were_brought_at_once_the_first_keeps_the_name)
 {
     static const char row[] =
@@ -255,6 +303,8 @@ TEST(a_migration_that_fails_leaves_nothing_behind)
         }
         failures++;
         CHECK_EQ(st, DET_IO);
+        if (failures > 2) /* the table itself is there */
+            CHECK_EQ(count_of(w.db, "schema_versions"), 0);
     }
     CHECK(failures > 3);
     CHECK_EQ(count_of(w.db, "schema_versions"), migration_count);

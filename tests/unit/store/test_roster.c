@@ -9,6 +9,8 @@
 #include "store/experiment/experiment_edit.h"
 #include "store/roster/roster.h"
 #include "store/roster/roster_find.h"
+#include "store/roster/roster_group.h"
+#include "store/roster/roster_query.h"
 #include "store/roster/roster_view.h"
 #include "store/store.h"
 #include "tests/unit/store/world.h"
@@ -470,6 +472,176 @@ TEST(a_change_that_no_memory_was_left_to_note_is_found)
         is_over = !fault_disarm(FAULT_MEMORY);
         CHECK_STR(FIND(.search = name), st ? "" : "1 2 3 4");
     }
+    shop_done(&shop);
+}
+
+/* ---- hyperparameters and metrics ------------------------------------------------- */
+
+/* A trial of experiment `id`; `rank` NULL: it has no best validation. */
+static void add_best_trial(struct shop *shop, int64_t trial, int64_t id,
+                           const char *hparams, const char *rank,
+                           const char *validation)
+{
+    char text[8192];
+
+    (void)snprintf(
+        text, sizeof(text),
+        "INSERT INTO trials (id, experiment_id, number, state, seed, hparams,"
+        " restarts, run_id, start_us, end_us, latest_steps,"
+        " is_stopped_by_searcher, has_invalid_hparams, is_retry_cancelled,"
+        " progress, best_metric, best_rank, best_validation) VALUES (%" PRId64
+        ", %" PRId64 ", 0, 'COMPLETED', 0, '%s', 0, 1, 0, 0, 0, FALSE, FALSE,"
+        " FALSE, 1, %s, %s, %s)",
+        trial, id, hparams, rank ? rank : "NULL", rank ? rank : "NULL", validation);
+    write_sql(shop, text);
+}
+
+static void add_some_trials(struct shop *shop)
+{
+    for (int64_t id = 1; id <= 4; id++)
+        add(shop, id, "", "");
+    add_best_trial(shop, 1, 1, "{\"lr\":0.5,\"opt\":\"sgd\"}", "2", "'{\"loss\":2}'");
+    add_best_trial(shop, 2, 1, "{\"lr\":0.1,\"opt\":\"ad\\u0061m\"}", "1",
+                   "'{\"loss\":1,\"parts\":{\"a\":1}}'");
+    add_best_trial(shop, 3, 2, "{\"lr\":0.2,\"net\":{\"depth\":3,\"sizes\":[1,2]}}",
+                   "3", "'{\"loss\":\"NaN\"}'");
+    add_best_trial(shop, 4, 3, "{\"lr\":\"auto\",\"flag\":true,\"no\":null}", NULL,
+                   "NULL");
+}
+
+/* The ids that match a query, by id; or the error. */
+static const char *match(struct shop *shop, const char *text)
+{
+    struct table_query query;
+    struct roster_query question = {.filter = &query, .limit = -1};
+    struct roster_page page = {0};
+    const char *ids = "";
+
+    CHECK_OK(table_query_parse(text, &shop->w.mem, &query, &test_err));
+    if (try_find(shop, &question, &shop->w.mem, &page))
+        return test_err.text;
+    for (size_t i = 0; i < page.count; i++)
+        ids =
+            arena_printf(&shop->w.mem, "%s%s%" PRId64, ids, i ? " " : "", page.ids[i]);
+    return ids;
+}
+
+TEST(an_experiment_has_the_values_of_its_best_trial)
+{
+    struct shop shop;
+
+    shop_init(&shop);
+    add_some_trials(&shop);
+
+    CHECK_STR(match(&shop, "hp.lr = 0.1 and opt:adam and loss = 1"), "1");
+    CHECK_STR(match(&shop, "lr = 0.5 or loss = 2"), "");
+    CHECK_STR(match(&shop, "hp.net.depth > 2 and hp.net.sizes = '[1,2]'"), "2");
+    CHECK_STR(match(&shop, "loss = nan"), "2");
+    CHECK_STR(match(&shop, "lr:auto and flag = true"), "3");
+    CHECK_STR(match(&shop, "lr = none"), "4");
+    CHECK(strstr(match(&shop, "no = 1"), "there is no such column") != NULL);
+    CHECK(strstr(match(&shop, "validation.parts.a = 1"), "no such column") != NULL);
+    shop_done(&shop);
+}
+
+TEST(a_changed_trial_changes_the_cells)
+{
+    struct shop shop;
+
+    shop_init(&shop);
+    add_some_trials(&shop);
+    CHECK_STR(match(&shop, "loss < 3"), "1");
+    write_sql(&shop, "UPDATE trials SET best_validation = '{\"loss\":0.5,\"f1\":1}',"
+                     " best_rank = 0.5 WHERE id = 1");
+    CHECK_STR(match(&shop, "f1 = 1 and lr = 0.5 and opt = sgd"), "1");
+    write_sql(&shop, "DELETE FROM experiments WHERE id = 1");
+    CHECK(strstr(match(&shop, "f1 = 1"), "there is no such column") != NULL);
+    shop_done(&shop);
+}
+
+TEST(cells_are_an_order_with_missing_values_last)
+{
+    struct shop shop;
+
+    shop_init(&shop);
+    add_some_trials(&shop);
+    CHECK_STR(FIND(.sort_column = "hp.lr"), "1 2 3 4");
+    CHECK_STR(FIND(.sort_column = "lr", .is_descending = true), "3 2 1 4");
+    CHECK_STR(FIND(.sort_column = "validation.loss"), "1 2 3 4");
+    CHECK_STR(FIND(.sort_column = "validation.loss", .is_descending = true), "1 4 3 2");
+    CHECK_STR(FIND(.sort_column = "id", .is_descending = true), "4 3 2 1");
+    shop_done(&shop);
+}
+
+TEST(broken_texts_give_no_cells_and_no_failure)
+{
+    struct shop shop;
+
+    shop_init(&shop);
+    add(&shop, 1, "", "");
+    add(&shop, 2, "", "");
+    add_best_trial(&shop, 1, 1, "{\"lr\":0.5,\"opt", "2", "'[]'");
+    add_best_trial(&shop, 2, 2, "", "2", "'{\"loss\":'");
+    CHECK_STR(match(&shop, "lr = 0.5"), "1");
+    CHECK_STR(match(&shop, "id > 0"), "1 2");
+    shop_done(&shop);
+}
+
+TEST(columns_of_other_projects_are_not_there)
+{
+    int64_t none = 77;
+    struct field_i64s projects = {&none, 1};
+    struct roster_column_list list = {0};
+    struct shop shop;
+    struct db *db;
+
+    shop_init(&shop);
+    add_some_trials(&shop);
+    CHECK_OK(store_reader_take(shop.store, &db, &test_err));
+    CHECK_OK(
+        store_roster_columns(shop.store, db, &projects, &shop.w.mem, &list, &test_err));
+    CHECK_EQ(list.count, ROSTER_FIXED);
+    CHECK_OK(store_roster_columns(shop.store, db, NULL, &shop.w.mem, &list, &test_err));
+    CHECK_EQ(list.count, ROSTER_FIXED + 6);
+    CHECK_STR(list.at[ROSTER_FIXED].name, "hp.flag");
+    CHECK_EQ(list.at[ROSTER_FIXED].kind, QUERY_TEXT);
+    CHECK_STR(list.at[ROSTER_FIXED + 1].name, "hp.lr");
+    CHECK_EQ(list.at[ROSTER_FIXED + 1].kind, QUERY_ANY);
+    CHECK_EQ(list.at[ROSTER_FIXED + 1].count, 3);
+    store_reader_give(shop.store, db);
+    shop_done(&shop);
+}
+
+TEST(too_many_groups_are_refused)
+{
+    const char *by[] = {"id"};
+    struct roster_grouping grouping = {.by = {by, 1}, .sort = "count"};
+    struct roster_query query = {.limit = 3, .offset = 9999};
+    struct roster_groups groups = {0};
+    struct shop shop;
+    struct db *db;
+
+    shop_init(&shop);
+    write_sql(
+        &shop,
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE"
+        " i < 10000) INSERT INTO experiments (id, state, owner_id, project_id,"
+        " parent_id, priority, weight, max_slots, submitted_us, start_us, end_us,"
+        " progress, trials, search_seq, snapshot_seq) SELECT i, 'COMPLETED', 1, 1,"
+        " 0, 42, 1, -1, 0, 0, 0, 1, 1, 0, 0 FROM n");
+    CHECK_OK(store_reader_take(shop.store, &db, &test_err));
+    CHECK_OK(store_roster_groups(shop.store, db, &query, &grouping, &shop.w.mem,
+                                 &groups, &test_err));
+    CHECK_EQ(groups.total, 10000);
+    CHECK_EQ(groups.count, 1);
+    store_reader_give(shop.store, db);
+    add(&shop, 10001, "", "");
+    CHECK_OK(store_reader_take(shop.store, &db, &test_err));
+    CHECK_EQ(store_roster_groups(shop.store, db, &query, &grouping, &shop.w.mem,
+                                 &groups, &test_err),
+             DET_INVALID);
+    CHECK(strstr(test_err.text, "more than 10000 groups") != NULL);
+    store_reader_give(shop.store, db);
     shop_done(&shop);
 }
 

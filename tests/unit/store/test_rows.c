@@ -126,7 +126,8 @@ TEST(archiving_follows_the_states)
     world_init(&w, true);
     add_experiment(&w, 1, SIMPLE_CONFIG);
     CHECK_EQ(store_experiment_archive(w.db, 1, true, &test_err), DET_STATE);
-    CHECK_STR(test_err.text, "Experiment is not in terminal state.");
+    CHECK_STR(test_err.text, "Experiment is not in terminal state: it is ACTIVE; wait "
+                             "for its end, or stop it first");
     end_experiment(&w, 1, EXPERIMENT_COMPLETED);
     CHECK_EQ(store_experiment_archive(w.db, 1, false, &test_err), DET_STATE);
     CHECK_STR(test_err.text, "Experiment is not archived.");
@@ -729,13 +730,17 @@ TEST_ON_BOTH(deleting_an_experiment_leaves_nothing)
         "allocations",        "shares",           "search_inputs",
         "metric_shapes",      "metric_runs",      "metric_tail",
         "metric_blocks",      "log_tasks",        "log_chunks",
-        "log_senders",        "log_values",       "checkpoints",
-        "run_records",        "records"};
+        "log_senders",        "log_values",       "log_live",
+        "checkpoints",        "run_records",      "records"};
     struct world w;
     struct field_i64s ids;
     struct log_line line = {.text = "x", .len = 1, .rank = 3, .agent = "a"};
-    struct log_batch batch = {
-        .task_id = "1.r", .line = &line, .count = 1, .sender = "s", .end_offset = 2};
+    struct log_batch batch = {.task_id = "1.r",
+                              .line = &line,
+                              .count = 1,
+                              .sender = "s",
+                              .end_offset = 2,
+                              .live = &line};
     struct checkpoint checkpoint = a_checkpoint("u", 1);
     uint32_t stored;
     bool flag = false;

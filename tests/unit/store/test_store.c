@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store.c - the group commit: its answers, and which rows survive. */
+#include <fcntl.h>
+#include <sys/wait.h>
+
 #include "base/thread/executor.h"
 #include "base/thread/lock.h"
 #include "store/setting.h"
@@ -438,6 +441,125 @@ TEST_ON_BOTH(a_store_that_cannot_be_opened_says_why)
     executor_free(exec);
     store_close(store);
     world_done(&w);
+}
+
+TEST(an_older_schema_needs_room)
+{
+    struct world w;
+    struct clock_manual clock;
+    struct executor *exec;
+    struct store *store = NULL;
+    struct store_config config = {.readers = 1};
+
+    world_place(&w, true);
+    CHECK_OK(db_open(w.io, w.path, false, &w.db, &test_err));
+    CHECK_OK(db_migrate(w.db, 3, &test_err));
+    db_close(w.db);
+    w.db = NULL;
+    clock_manual_init(&clock, 0);
+    CHECK_OK(executor_single_new(&clock, 1, &exec, &test_err));
+    config.io = w.io;
+    config.exec = exec;
+    config.directory = w.dir;
+    io_memory_limit(w.io, 1);
+    CHECK_EQ(store_open(&config, &store, &test_err), DET_FULL);
+    CHECK_HAS(test_err.text, "cannot be upgraded; make room on the disk");
+    io_memory_limit(w.io, 0);
+    CHECK_OK(store_open(&config, &store, &test_err));
+    executor_free(exec);
+    store_close(store);
+    world_done(&w);
+}
+
+/* A database that is gone keeps nothing: no job may be answered as if it did. */
+TEST(a_database_that_was_removed_acknowledges_nothing)
+{
+    struct shop shop;
+
+    shop_init(&shop, false);
+    CHECK_OK(io_remove(shop.w.io, shop.w.path, &test_err));
+    store_look_at_disk(shop.store);
+    CHECK_EQ(shop.fatal, 1);
+    CHECK_HAS(shop.sentence, "was removed or replaced");
+    CHECK(store_is_dead(shop.store));
+    shop_done(&shop);
+}
+
+/* A link to a database elsewhere: the log is beside the database, not beside the link. */
+TEST(a_database_behind_a_link_is_written)
+{
+    struct shop shop = {0};
+    struct put_job put = {0};
+    char real[100];
+
+    world_place(&shop.w, false);
+    (void)snprintf(real, sizeof(real), "%s/elsewhere.db", shop.w.dir);
+    CHECK_EQ(symlink(real, shop.w.path), 0);
+    shop_open(&shop);
+    send(&shop, &put, 1);
+    pump(&shop);
+    CHECK(put.is_done);
+    CHECK_OK(put.job.status);
+    CHECK_EQ(shop.fatal, 0);
+    shop_done(&shop);
+}
+
+/* In another process, because locks of one's own are never in one's way. */
+static bool is_locked_for_others(const char *path)
+{
+    struct flock lock = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = 0x40000002, /* SQLite's shared lock */
+                         .l_len = 510};
+    int status = 0;
+    pid_t child = fork();
+
+    if (!child) {
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        _exit(fd < 0 || fcntl(fd, F_GETLK, &lock) ? 2 : lock.l_type == F_UNLCK);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    return !status;
+}
+
+static void expect_note(bool is_warning, const char *sentence)
+{
+    CHECK(!is_warning);
+    CHECK_HAS(sentence, "det.db.schema-03' is a copy for the earlier program");
+}
+
+/* Without SQLite's lock another process would take the log away as it closes. */
+TEST(the_copy_before_an_upgrade_leaves_the_lock)
+{
+    struct shop shop = {0};
+    struct put_job put = {0};
+    struct db *copy;
+    char path[100];
+    struct store_config config = {.readers = 1, .on_note = expect_note};
+
+    world_place(&shop.w, false);
+    CHECK_OK(db_open(shop.w.io, shop.w.path, false, &shop.w.db, &test_err));
+    CHECK_OK(db_migrate(shop.w.db, 3, &test_err));
+    db_close(shop.w.db);
+    shop.w.db = NULL;
+    clock_manual_init(&shop.clock, 0);
+    CHECK_OK(executor_single_new(&shop.clock, 1, &shop.exec, &test_err));
+    config.io = shop.w.io;
+    config.exec = shop.exec;
+    config.directory = shop.w.dir;
+    CHECK_OK(store_open(&config, &shop.store, &test_err));
+    CHECK(is_locked_for_others(shop.w.path));
+    send(&shop, &put, 1);
+    pump(&shop);
+    CHECK_OK(put.job.status);
+    (void)snprintf(path, sizeof(path), "%s/det.db.schema-03", shop.w.dir);
+    CHECK_OK(db_open(shop.w.io, path, false, &copy, &test_err));
+    CHECK_OK(db_check(copy, &test_err));
+    CHECK_EQ(count_of(copy, "schema_versions"), 3);
+    db_close(copy);
+    shop_done(&shop);
 }
 
 TEST(opening_and_writing_survive_each_failing_allocation)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_route_page.c - the page at /docs says what the table says. */
+/* test_route_page.c - the page at /docs/calls says what the table says. */
 #include <string.h>
 
 #include "base/memory/buf.h"

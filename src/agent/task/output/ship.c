@@ -9,7 +9,12 @@
  * The streams take turns with one batch each, so neither starves.  The next round
  * (master_sender.h) comes at once while there is more, after 50 ms when something new
  * arrives, after SILENCE_US for a line without an end, and after a growing pause when
- * the master is away. */
+ * the master is away.
+ *
+ * A line that is being rewritten (lines.h) stays pending until it ends.  Every batch says
+ * what it shows now (`live`); the master shows that, and forgets it when a batch comes
+ * without.  A batch that has no lines, but only a new state, is sent at most every
+ * LIVE_US, whatever the program prints. */
 #include "agent/task/output/ship.h"
 
 #include <assert.h>
@@ -31,6 +36,8 @@
 
 enum {
     SILENCE_US = 5 * 1000 * 1000,
+    LIVE_US = 1000 * 1000,
+    LIVE_BYTES = 4 << 10, /* of a line that is being rewritten */
     REPLY_MEM = 1 << 20,
 };
 
@@ -38,6 +45,13 @@ static_assert(SHIP_BATCH + LINE_LIMIT + 2 <= SHARE_LOGS_BYTES,
               "the master takes every batch");
 
 const char *const ship_streams[SHIP_STREAMS] = {"stdout", "stderr"};
+
+/* What may be done with pending bytes that have no end. */
+enum tail {
+    TAIL_OPEN,   /* wait: more will come */
+    TAIL_SILENT, /* a line, unless it is being rewritten */
+    TAIL_ENDED,  /* a line: nothing will follow */
+};
 
 /* Where the bytes that arrived at one time begin. */
 struct mark {
@@ -53,8 +67,12 @@ struct stream {
     uint64_t lost;      /* bytes that the master had and lost: its offsets are lower */
     VEC(struct mark) marks;
     size_t sent;      /* bytes of a batch whose answer did not come; 0: none */
+    enum tail tail;   /* of that batch */
     int64_t added_us; /* when the last byte was read, monotonic */
     bool is_damaged;  /* the rest of the spool cannot be read */
+    uint64_t shown;   /* the master was told what a line shows after this many bytes */
+    int64_t live_us;  /* when it may be told the next time, monotonic */
+    bool is_late;     /* it has not been told yet */
 };
 
 struct ship {
@@ -139,27 +157,63 @@ static bool is_done(const struct stream *stream)
     return is_at_end(stream) && !stream->pending.len;
 }
 
-/* Writes the pending lines; returns how many bytes they take. */
-static size_t write_lines(struct stream *stream, size_t len, bool is_last,
-                          struct json_writer *w)
+/* The time of a pending byte.  *mark: where to begin to look. */
+static int64_t time_of(const struct stream *stream, const char *byte, size_t *mark)
+{
+    uint64_t offset = stream->offset + (size_t)(byte - stream->pending.data);
+
+    while (*mark + 1 < stream->marks.count &&
+           stream->marks.at[*mark + 1].offset <= offset)
+        (*mark)++;
+    return stream->marks.at[*mark].time_us;
+}
+
+/* What a batch holds. */
+struct content {
+    size_t taken; /* bytes that the master need not get again */
+    bool has_lines;
+    bool has_live; /* a line that is being rewritten */
+};
+
+static bool cut_line(const struct stream *stream, size_t at, enum tail tail,
+                     struct line *ret_line)
+{
+    const char *bytes = stream->pending.data + at;
+    size_t len = stream->pending.len - at;
+
+    if (line_cut(bytes, len, tail == TAIL_ENDED, ret_line))
+        return true;
+    return tail == TAIL_SILENT && !memchr(bytes, '\r', len) &&
+           line_cut(bytes, len, true, ret_line);
+}
+
+/* Writes the pending lines and what the line after them shows now. */
+static void write_lines(const struct stream *stream, enum tail tail,
+                        struct json_writer *w, struct content *ret_content)
 {
     CLEANUP(buf_done) struct buf clean = BUF_INIT;
+    struct content content = {0};
     size_t at = 0;
     size_t mark = 0;
     struct line line;
 
     jw_array(w, "lines");
-    while (at < SHIP_BATCH &&
-           line_cut(stream->pending.data + at, len - at, is_last, &line)) {
-        while (mark + 1 < stream->marks.count &&
-               stream->marks.at[mark + 1].offset <= stream->offset + at)
-            mark++;
+    while (at < SHIP_BATCH && cut_line(stream, at, tail, &line)) {
         at += line.taken;
-        if (!line.is_blank)
-            line_write(w, &line, stream->marks.at[mark].time_us, &clean);
+        if (line.is_hidden)
+            continue;
+        line_write(w, NULL, &line, time_of(stream, line.text, &mark), &clean);
+        content.has_lines = true;
     }
     jw_end_array(w);
-    return at;
+    content.has_live =
+        line_live(stream->pending.data + at, stream->pending.len - at, &line);
+    if (content.has_live) {
+        line.len = MIN(line.len, (size_t)LIVE_BYTES);
+        line_write(w, "live", &line, time_of(stream, line.text, &mark), &clean);
+    }
+    content.taken = at;
+    *ret_content = content;
 }
 
 /* ---- batches --------------------------------------------------------------------- */
@@ -200,55 +254,79 @@ static det_status accept_batch(struct stream *stream, uint64_t end,
     return DET_OK;
 }
 
-/* Sends the first `len` bytes of what is pending, as lines; 0: only asks for the
- * master's offset. */
-static det_status post_batch(struct ship *ship, struct stream *stream, size_t len,
-                             bool is_last, bool *ret_sent, struct err *err)
+/* Whether there is nothing to send yet.  A batch without lines tells only how a line
+ * was rewritten, and that at a bounded rate. */
+static bool is_early(struct stream *stream, const struct content *content,
+                     enum tail tail, int64_t now_us)
+{
+    uint64_t end = stream->offset + stream->pending.len;
+    bool is_new = (content->has_live || content->taken) && stream->shown != end;
+
+    stream->is_late = false;
+    if (content->has_lines || !stream->pending.len || tail == TAIL_ENDED)
+        return false; /* at the end all bytes must go, also those that show nothing */
+    if (is_new && stream->pending.len >= SHIP_BATCH)
+        return false;
+    stream->is_late = is_new && now_us < stream->live_us;
+    return stream->is_late || !is_new;
+}
+
+/* Sends what is pending, as lines; if nothing is, only asks for the master's offset. */
+static det_status post_batch(struct ship *ship, struct stream *stream, enum tail tail,
+                             int64_t now_us, bool *ret_sent, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(REPLY_MEM);
     CLEANUP(buf_done) struct buf body = BUF_INIT;
     struct json_writer w = JSON_WRITER(&body);
     const struct master_link_request request = {NET_POST, ship->path, &body, 0, 0};
+    uint64_t end = stream->offset + stream->pending.len;
+    struct content content;
     struct json *reply;
-    size_t taken;
     det_status status;
 
     jw_object(&w, NULL);
     jw_i64(&w, "rank", ship->config.rank);
     jw_str(&w, "stream", stream->name);
     jw_i64(&w, "offset", (int64_t)(stream->offset - stream->lost));
-    taken = write_lines(stream, len, is_last, &w);
-    jw_i64(&w, "endOffset", (int64_t)(stream->offset - stream->lost + taken));
+    write_lines(stream, tail, &w, &content);
+    jw_i64(&w, "endOffset", (int64_t)(stream->offset - stream->lost + content.taken));
     jw_end_object(&w);
-    if (len && !taken)
-        return DET_OK; /* no whole line yet */
-    stream->sent = taken;
+    if (!stream->sent && is_early(stream, &content, tail, now_us))
+        return DET_OK;
+    stream->sent = content.taken;
+    stream->tail = tail;
     status = master_link_call(ship->config.link, &request, &mem, &reply, err);
     if (!status)
-        status = accept_batch(stream, stream->offset + taken, reply, err);
+        status = accept_batch(stream, stream->offset + content.taken, reply, err);
     if (!status) {
         stream->sent = 0;
+        stream->shown = end;
+        stream->live_us = now_us + LIVE_US;
         *ret_sent = true;
     }
     return status;
 }
 
+static enum tail tail_of(struct stream *stream, int64_t now_us)
+{
+    if (is_at_end(stream))
+        return TAIL_ENDED;
+    return now_us - stream->added_us >= SILENCE_US ? TAIL_SILENT : TAIL_OPEN;
+}
+
 /* Sends the next batch of a stream, if there is one.  A batch without an answer is
  * sent again unchanged, because the master knows batches by where they begin and
- * end. */
+ * end: nothing is read meanwhile. */
 static det_status send_batch(struct ship *ship, struct stream *stream, int64_t now_us,
                              bool *ret_sent, struct err *err)
 {
     bool is_again = stream->sent > 0;
-    bool is_last;
     det_status status = is_again ? DET_OK : fill_pending(stream, now_us, err);
 
     if (status || !stream->pending.len)
         return status;
-    if (is_again)
-        return post_batch(ship, stream, stream->sent, true, ret_sent, err);
-    is_last = is_at_end(stream) || now_us - stream->added_us >= SILENCE_US;
-    return post_batch(ship, stream, stream->pending.len, is_last, ret_sent, err);
+    return post_batch(ship, stream, is_again ? stream->tail : tail_of(stream, now_us),
+                      now_us, ret_sent, err);
 }
 
 static det_status send_all(struct ship *ship, int64_t now_us, bool *ret_sent,
@@ -261,12 +339,25 @@ static det_status send_all(struct ship *ship, int64_t now_us, bool *ret_sent,
     return status;
 }
 
-static bool has_partial(const struct ship *ship)
+/* When to look again, if nothing new comes: a line without an end is sent after some
+ * silence, but not one that is being rewritten, whose state may be late. */
+static int64_t wait_us(const struct ship *ship, int64_t now_us)
 {
-    for (size_t i = 0; i < SHIP_STREAMS; i++)
-        if (ship->stream[i].pending.len)
-            return true;
-    return false;
+    int64_t wait = SENDER_UNTIL_WOKEN;
+
+    for (size_t i = 0; i < SHIP_STREAMS; i++) {
+        const struct stream *stream = &ship->stream[i];
+        const struct buf *pending = &stream->pending;
+        int64_t own = SENDER_UNTIL_WOKEN;
+
+        if (stream->is_late)
+            own = MAX(stream->live_us - now_us, INT64_C(1));
+        else if (pending->len && !memchr(pending->data, '\r', pending->len))
+            own = SILENCE_US;
+        if (own > 0 && (wait < 0 || own < wait))
+            wait = own;
+    }
+    return wait;
 }
 
 static bool all_done(const struct ship *ship)
@@ -283,16 +374,14 @@ static det_status send_round(struct master_sender *sender, struct sender_next *r
                              struct err *err)
 {
     struct ship *ship = CONTAINER_OF(sender, struct ship, sender);
+    int64_t now_us = sender_now_us(sender);
     bool has_sent = false;
-    det_status status = send_all(ship, sender_now_us(sender), &has_sent, err);
+    det_status status = send_all(ship, now_us, &has_sent, err);
 
     if (status)
         return status;
     ret_next->is_done = all_done(ship);
-    if (has_sent)
-        ret_next->wait_us = 0;
-    else if (has_partial(ship))
-        ret_next->wait_us = SILENCE_US;
+    ret_next->wait_us = has_sent ? 0 : wait_us(ship, now_us);
     return DET_OK;
 }
 
@@ -329,7 +418,7 @@ det_status ship_rest(struct ship *ship, struct err *err)
     /* Empty batches ask for the master's offset: otherwise lines that it has in part
      * could not be told from missing ones. */
     for (size_t i = 0; !status && i < SHIP_STREAMS; i++)
-        status = post_batch(ship, &ship->stream[i], 0, false, &has_sent, err);
+        status = post_batch(ship, &ship->stream[i], TAIL_OPEN, 0, &has_sent, err);
     while (!status && !all_done(ship))
         status = send_all(ship, 0, &has_sent, err);
     return status;

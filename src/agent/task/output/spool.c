@@ -21,6 +21,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/io/io.h"
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
@@ -80,15 +81,6 @@ struct spool {
 };
 
 /* ---- records --------------------------------------------------------------------- */
-
-static uint64_t get_number(const unsigned char *bytes, int count)
-{
-    uint64_t value = 0;
-
-    while (count-- > 0)
-        value = value << 8 | bytes[count];
-    return value;
-}
 
 static uint64_t check_of(const void *header, const void *bytes, size_t len)
 {
@@ -160,7 +152,7 @@ static det_status segment_open(const struct spool *spool, uint64_t start,
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    return io_open(spool->io, path, flags, ret_file, err);
+    return io_open(spool->io, path, flags | IO_PLAIN, ret_file, err);
 }
 
 static void segment_remove(const struct spool *spool, uint64_t start)
@@ -581,6 +573,8 @@ det_status spool_read(struct spool *spool, struct buf *out,
         io_close(spool->head);
         spool->head = NULL;
         status = segment_open(spool, segment.start, IO_READ, &spool->head, err);
+        if (status == DET_NOT_FOUND) /* which would mean: there is nothing to read */
+            status = err_set(err, DET_CORRUPT, "a file of the output was removed");
         spool->head_start = segment.start;
         spool->head_at = 0;
     }

@@ -67,7 +67,7 @@ struct spool_record {
 };
 
 /* Adds the bytes of the next record to `out`.  DET_NOT_FOUND: there is none now
- * (after spool_is_ended(): never). */
+ * (after spool_is_ended(): never).  DET_CORRUPT: it is damaged, or its file was removed. */
 det_status spool_read(struct spool *spool, struct buf *out,
                       struct spool_record *ret_record, struct err *err);
 uint64_t spool_next_offset(const struct spool *spool); /* what is read next */

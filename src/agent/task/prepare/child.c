@@ -93,6 +93,7 @@ enum stage {
     STAGE_USER,
     STAGE_FILES,
     STAGE_DIRECTORY,
+    STAGE_FORK,
     STAGE_EXEC
 };
 struct failure {
@@ -133,7 +134,7 @@ static enum stage settle_child(const struct start *start, pid_t parent,
 {
     const struct child_config *config = start->config;
     const char *refused =
-        limits_apply(config->limits, config->group && config->group->fd >= 0);
+        limits_apply(config->limits, config->group && config->group->has_limits);
 
     if (refused) {
         name_failure(failure, refused);
@@ -166,6 +167,7 @@ static _Noreturn void be_program(const struct start *start, int status, pid_t pa
  * would ignore signals.  It has the task's rights only. */
 static _Noreturn void be_first(const struct start *start, pid_t program)
 {
+    struct pollfd end = {.fd = 0};
     int status;
     pid_t pid;
 
@@ -175,6 +177,9 @@ static _Noreturn void be_first(const struct start *start, pid_t program)
     if (!privileged_become(start->config->who))
         _exit(EXIT_LOST);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* The supervisor died before we could set the signal: nobody reads the pipe. */
+    if (poll(&end, 1, 0) > 0 && (end.revents & POLLERR))
+        _exit(EXIT_LOST);
     do {
         pid = waitpid(-1, &status, 0);
         if (pid == program)
@@ -202,7 +207,8 @@ static _Noreturn void be_child(const struct start *start, pid_t parent)
 
     reset_signals();
     setsid();
-    if (start->config->group && !privileged_group_join(start->config->group)) {
+    if (start->config->group && !privileged_group_join(start->config->group) &&
+        start->config->group->has_limits) {
         failure.stage = STAGE_LIMITS;
         name_failure(&failure, "memory and processes (its control group)");
         send_failure(status, &failure);
@@ -220,6 +226,7 @@ static _Noreturn void be_child(const struct start *start, pid_t parent)
     program = fork();
     if (program == 0)
         be_program(start, status, getppid());
+    failure.stage = STAGE_FORK;
     if (program < 0)
         send_failure(status, &failure);
     be_first(start, program);
@@ -312,15 +319,22 @@ static bool exec_worked(int fd, struct failure *ret_failure)
     return len != (ssize_t)sizeof(*ret_failure);
 }
 
-static det_status tell_failure(const struct child_config *config,
-                               const struct failure *failure, struct arena *mem,
-                               struct err *err)
+det_status child_blame_machine(det_status status, struct err *err)
+{
+    if (status != DET_NOT_FOUND && status != DET_FORBIDDEN)
+        return status;
+    if (err)
+        err->status = DET_FAILED;
+    return DET_FAILED;
+}
+
+static det_status tell_unsettled(const struct child_config *config,
+                                 const struct failure *failure, struct arena *mem,
+                                 struct err *err)
 {
     const struct identity *who = config->who;
     const char *barrier = NULL;
 
-    if (failure->stage == STAGE_EXEC)
-        return cannot_run(config->argv[0], failure->code, err);
     if (failure->stage == STAGE_VIEW)
         return err_errno(err, failure->code, "cannot mount '%s' for the task",
                          failure->what);
@@ -330,6 +344,8 @@ static det_status tell_failure(const struct child_config *config,
     if (failure->stage == STAGE_USER)
         return err_errno(err, failure->code, "cannot become user %u",
                          (unsigned)who->uid);
+    if (failure->stage == STAGE_FORK)
+        return err_errno(err, failure->code, "cannot start a process");
     if (failure->stage == STAGE_FILES)
         return err_errno(err, failure->code, "cannot place the task's pipes");
     if (who && who->is_other && failure->code == EACCES)
@@ -341,6 +357,15 @@ static det_status tell_failure(const struct child_config *config,
             "to it; choose a data directory elsewhere, such as /var/lib/det",
             (unsigned)who->uid, barrier);
     return err_errno(err, failure->code, "cannot enter '%s'", config->directory);
+}
+
+static det_status tell_failure(const struct child_config *config,
+                               const struct failure *failure, struct arena *mem,
+                               struct err *err)
+{
+    if (failure->stage == STAGE_EXEC)
+        return cannot_run(config->argv[0], failure->code, err);
+    return child_blame_machine(tell_unsettled(config, failure, mem, err), err);
 }
 
 static void reap(pid_t pid)
@@ -370,14 +395,16 @@ det_status child_start(const struct child_config *config, struct arena *mem,
     if (start.null < 0 || !pair_open(&start.output[0]) ||
         !pair_open(&start.output[1]) || !pair_open(&start.status) ||
         (is_isolated && !pair_open(&start.exit)))
-        return err_errno(err, errno, "cannot make the task's pipes");
+        return child_blame_machine(
+            err_errno(err, errno, "cannot make the task's pipes"), err);
     privileged_give_pipe(config->who, start.output[0].write);
     privileged_give_pipe(config->who, start.output[1].write);
     pid = privileged_clone(config->view);
     if (pid == 0)
         be_child(&start, parent);
     if (pid < 0)
-        return err_errno(err, errno, "cannot start a process");
+        return child_blame_machine(err_errno(err, errno, "cannot start a process"),
+                                   err);
     close_end(&start.status.write);
     if (!exec_worked(start.status.read, &failure)) {
         reap(pid);
@@ -403,22 +430,38 @@ det_status child_start(const struct child_config *config, struct arena *mem,
 
 /* ---- detached processes ---------------------------------------------------------- */
 
+char child_status_letter(det_status status)
+{
+    return (char)('A' + (int)status);
+}
+
+static _Noreturn void leave_detached(int out, int code, const char *sentence)
+{
+    const char status = child_status_letter(err_status_of(code));
+
+    (void)!write(out, &status, 1);
+    (void)!write(out, sentence, strlen(sentence));
+    _exit(EXIT_LOST);
+}
+
 static _Noreturn void be_detached(const char *const *argv, int null, int out)
 {
-    static const char sentence[] = "the program cannot be executed";
+    pid_t pid;
 
     reset_signals();
     setsid();
     /* The second fork: not a session leader, so it never gets a terminal; init's
      * child once the first has exited. */
-    if (fork() != 0)
+    pid = fork();
+    if (pid < 0)
+        leave_detached(out, errno, "cannot start a second process");
+    if (pid > 0)
         _exit(0);
     if (place_three(null, out, null)) {
         close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         execv(argv[0], (char *const *)(uintptr_t)argv);
     }
-    (void)!write(1, sentence, sizeof(sentence) - 1);
-    _exit(EXIT_LOST);
+    leave_detached(1, errno, "the program cannot be executed");
 }
 
 /* Reads until the other side closes; false if that takes too long. */
@@ -465,7 +508,8 @@ det_status child_detach(const char *const *argv, int timeout_ms, struct err *err
     reap(pid);
     if (!read_to_end(out.read, timeout_ms, text, sizeof(text)))
         return err_set(err, DET_TIMEOUT, "'%s' did not start in time", argv[0]);
-    if (text[0])
-        return err_set(err, DET_FAILED, "%.*s", (int)strcspn(text, "\n"), text);
-    return DET_OK;
+    if (!text[0])
+        return DET_OK;
+    return err_set(err, text[0] > 'A' ? (det_status)(text[0] - 'A') : DET_FAILED,
+                   "%.*s", (int)strcspn(text + 1, "\n"), text + 1);
 }

@@ -39,9 +39,9 @@ struct child {
     int exit_fd;   /* -1: `pid` is the program */
 };
 
-/* Returns when exec has succeeded or failed: DET_NOT_FOUND, DET_FORBIDDEN or another
- * status, with a message that names the program, or the directory or user that
- * failed. */
+/* Returns when exec has succeeded or failed.  DET_NOT_FOUND, DET_FORBIDDEN: the program is
+ * missing or may not be executed, here as on any other machine.  Another status: the machine
+ * could not do it, with a message that names the directory or user that failed. */
 det_status child_start(const struct child_config *config, struct arena *mem,
                        struct child *ret_child, struct err *err);
 
@@ -50,12 +50,18 @@ det_status child_start(const struct child_config *config, struct arena *mem,
 det_status child_find(const char *program, const char *const *environment,
                       struct arena *mem, const char **ret_path, struct err *err);
 
+/* DET_FAILED for a failure whose status would speak of the program, but of which it is not
+ * guilty; else `status`. */
+det_status child_blame_machine(det_status status, struct err *err);
+
 /* The exit code that shells use for a program that could not be started. */
 int child_exit_code(det_status status);
 
 /* Starts `argv` (a path first) detached, in its own session, with a pipe as standard
- * output, and waits until the program closes it, the sign that it is on its own.
- * DET_FAILED: it wrote a sentence there that says why it could not start. */
+ * output, and waits until the program closes it, the sign that it is on its own.  A
+ * program that cannot start writes a letter and a sentence there: the status and the
+ * error of this call. */
 det_status child_detach(const char *const *argv, int timeout_ms, struct err *err);
+char child_status_letter(det_status status);
 
 #endif

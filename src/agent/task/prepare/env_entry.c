@@ -153,6 +153,8 @@ void env_entry_explain(struct io *io, const char *dir, struct arena *mem,
         return;
     exit->reason = failure.sentence;
     exit->is_final = failure.is_final;
+    if (failure.is_lacking && !failure.is_final)
+        exit->exit = "LACKING";
 }
 
 bool env_entry_is_asking(struct io *io, const char *dir, struct arena *mem)

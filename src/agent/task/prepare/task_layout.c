@@ -34,7 +34,7 @@ static const char *const library_places[] = {
 static const char *const header_places[] = {"../include", "../../include"};
 
 /* ... and the Python package: installed, or built. */
-static const char *const python_places[] = {"../lib/det/python", "python"};
+static const char *const python_places[] = {"../lib/det/python", "pylib"};
 
 struct variables {
     VEC(const char *) list; /* "NAME=value", in the arena */
@@ -133,6 +133,16 @@ const char *task_layout_package(const char *program, struct arena *mem)
                      : NULL;
 }
 
+const char *task_layout_library(const char *program, struct arena *mem)
+{
+    struct variables v = {.mem = mem};
+    const char *directory = folder_of(program, mem);
+
+    return directory ? place_of(&v, directory, library_places,
+                                ARRAY_LEN(library_places), "libdet.so")
+                     : NULL;
+}
+
 /* Lets `cc train.c -ldet` work in a task, and its result run: compilers read CPATH
  * and LIBRARY_PATH.  Python finds our package after the user's own PYTHONPATH. */
 static void put_program(struct variables *v, const char *program)
@@ -143,8 +153,7 @@ static void put_program(struct variables *v, const char *program)
     if (!directory)
         return;
     put_in_front(v, "PATH", directory, "/usr/local/bin:/usr/bin:/bin");
-    libraries =
-        place_of(v, directory, library_places, ARRAY_LEN(library_places), "libdet.so");
+    libraries = task_layout_library(program, v->mem);
     headers =
         place_of(v, directory, header_places, ARRAY_LEN(header_places), "det/det.h");
     if (libraries) {
@@ -157,6 +166,85 @@ static void put_program(struct variables *v, const char *program)
     if (python)
         put_behind(v, "PYTHONPATH", python);
 }
+
+/* ---- the environment of the agent's shell ---------------------------------------- */
+
+/* An agent, or the master that starts one, may be started from a shell in which a virtual
+ * or Conda environment is active.  Tasks are other people's: that environment is not
+ * theirs, so its variables and its place on PATH are left out. */
+
+static const char *const shell_prefixes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+
+static bool is_of_shell(const char *variable)
+{
+    static const char *const names[] = {"VIRTUAL_ENV",           "VIRTUAL_ENV_PROMPT",
+                                        "CONDA_PREFIX",          "CONDA_DEFAULT_ENV",
+                                        "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (name_len(variable) == strlen(names[i]) &&
+            memcmp(variable, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static const char *inherited_value(const char *const *inherited, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; *inherited; inherited++)
+        if (strncmp(*inherited, name, len) == 0 && (*inherited)[len] == '=')
+            return *inherited + len + 1;
+    return NULL;
+}
+
+/* Whether a folder of PATH is PREFIX/bin of such an environment. */
+static bool is_shell_folder(const char *const *inherited, const char *folder,
+                            size_t len)
+{
+    while (len > 1 && folder[len - 1] == '/')
+        len--;
+    for (size_t i = 0; i < ARRAY_LEN(shell_prefixes); i++) {
+        /* A task of another user inherits PATH without these variables. */
+        const char *own = getenv(shell_prefixes[i]);
+        const char *given = inherited_value(inherited, shell_prefixes[i]);
+        const char *prefix = given ? given : own;
+        size_t size = prefix ? strlen(prefix) : 0;
+
+        if (size && len == size + 4 && memcmp(folder, prefix, size) == 0 &&
+            memcmp(folder + size, "/bin", 4) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_path(struct variables *v, const char *const *inherited,
+                     const char *path)
+{
+    const char *kept = "";
+
+    while (path) {
+        size_t len = strcspn(path, ":");
+
+        if (!is_shell_folder(inherited, path, len))
+            kept = arena_printf(v->mem, "%s%s%.*s", kept ? kept : "",
+                                kept && *kept ? ":" : "", (int)len, path);
+        path = path[len] ? path + len + 1 : NULL;
+    }
+    if (!kept || *kept)
+        set_variable(v, "PATH", kept ? kept : "");
+}
+
+static void put_inherited(struct variables *v, const char *const *inherited)
+{
+    for (const char *const *at = inherited; *at; at++)
+        if (strncmp(*at, "PATH=", 5) == 0)
+            put_path(v, inherited, *at + 5);
+        else if (strncmp(*at, "DET_", 4) != 0 && !is_of_shell(*at))
+            put_variable(v, *at);
+}
+
+/* ---- all variables --------------------------------------------------------------- */
 
 /* JSON numbers and booleans are written as they are. */
 static void put_json(struct variables *v, const struct json *value)
@@ -178,9 +266,11 @@ static void put_all(struct variables *v, const struct task_spec *spec, const cha
     const char *master = task_dir_path(v->mem, dir, TASK_DIR_MASTER);
     const char *cert;
 
-    for (; *inherited; inherited++)
-        if (strncmp(*inherited, "DET_", 4) != 0)
-            put_variable(v, *inherited);
+    /* The log shows a line when it is printed, not when the program ends. */
+    set_variable(v, "PYTHONUNBUFFERED", "1");
+    /* A Python program that crashes in native code says in which line it was. */
+    set_variable(v, "PYTHONFAULTHANDLER", "1");
+    put_inherited(v, inherited);
     json_each(value, spec->environment)
         put_json(v, value);
     if (!work || !run || !ring || !master)

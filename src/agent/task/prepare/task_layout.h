@@ -36,6 +36,9 @@ det_status task_layout_write_master(struct io *io, const struct task_spec *spec,
 /* The folder near `program` that holds the Python package; NULL: there is none. */
 const char *task_layout_package(const char *program, struct arena *mem);
 
+/* The same for libdet.so. */
+const char *task_layout_library(const char *program, struct arena *mem);
+
 /* Unpacks {"b64Tgz": ...} into work/, and computes the archive's checksum; `ret_sum`
  * is "" for an empty one.  DET_INVALID: not an archive, or one with paths that
  * escape. */

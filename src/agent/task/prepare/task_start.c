@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task_start.c - see task_start.h.
  *
- * A step that fails because the master is away, or because the disk is full, is run
- * again by the lifecycle; so each step may run twice.  Any other failure ends the task
- * before it started. */
+ * A step that fails because the master is away is run again by the lifecycle; so each
+ * step may run twice.  Any other failure ends the run before the task started. */
 #include "agent/task/prepare/task_start.h"
 
 #include <unistd.h>
@@ -25,11 +24,13 @@ enum {
     SMALL = 1 << 20,
 };
 
-/* A failure on this machine is final, whatever the same status would mean in a reply of
- * the master; but memory may come back, and so may space on the disk. */
-static det_status local_status(det_status status, struct err *err)
+/* A failure on this machine ends the run, whatever the same status would mean in a reply
+ * of the master.  If the machine lacks something, the next run waits (core/retry.c). */
+static det_status local_status(struct task_start *start, det_status status,
+                               struct err *err)
 {
-    if (status && status != DET_NOMEM && master_link_may_retry(status)) {
+    start->is_lacking = err_is_lack(status);
+    if (start->is_lacking || master_link_may_retry(status)) {
         status = DET_FAILED;
         err->status = status;
     }
@@ -41,7 +42,7 @@ static det_status local_status(det_status status, struct err *err)
 static det_status find_user(struct task_start *start, struct err *err)
 {
     return local_status(
-        identity_find(&start->spec->user, &start->mem, &start->user, err), err);
+        start, identity_find(&start->spec->user, &start->mem, &start->user, err), err);
 }
 
 static det_status fetch_files(struct task_start *start, struct err *err)
@@ -50,8 +51,8 @@ static det_status fetch_files(struct task_start *start, struct err *err)
     struct master_link_request request = {.method = NET_GET,
                                           .reply_limit = CONTEXT_LIMIT};
     struct json *reply;
-    det_status status =
-        local_status(task_layout_make(start->io, start->spec, start->dir, err), err);
+    det_status status = local_status(
+        start, task_layout_make(start->io, start->spec, start->dir, err), err);
 
     if (status || !start->spec->context)
         return status;
@@ -62,13 +63,14 @@ static det_status fetch_files(struct task_start *start, struct err *err)
     status = master_link_call(start->link, &request, &mem, &reply, err);
     if (status)
         return status;
-    return local_status(task_layout_unpack(reply, start->dir, start->code, err), err);
+    return local_status(start, task_layout_unpack(reply, start->dir, start->code, err),
+                        err);
 }
 
 static det_status write_info(struct task_start *start, struct err *err)
 {
-    return local_status(task_layout_write_info(start->io, start->spec, start->dir, err),
-                        err);
+    return local_status(
+        start, task_layout_write_info(start->io, start->spec, start->dir, err), err);
 }
 
 /* The master answers when all nodes of the allocation have asked. */
@@ -99,7 +101,7 @@ static det_status meet_other_nodes(struct task_start *start, struct err *err)
                            "the master's reply to the rendezvous has no addresses");
     }
     status = task_layout_write_rendezvous(start->io, spec, info, start->dir, err);
-    return local_status(status, err);
+    return local_status(start, status, err);
 }
 
 /* From here on the directories belong to the task's user: the supervisor never writes
@@ -118,7 +120,7 @@ static det_status hand_over(struct task_start *start, struct err *err)
         status = task_view_plan(&view, &start->mem, &start->view, &start->note, err);
     if (!status)
         status = identity_give(&start->user, start->dir, err);
-    return local_status(status, err);
+    return local_status(start, status, err);
 }
 
 const struct start_step start_steps[START_STEPS] = {
@@ -201,26 +203,36 @@ static det_status build_argv(struct task_start *start, struct child_config *conf
 static det_status make_group(struct task_start *start, struct err *err)
 {
     const struct task_limits *limits = &start->spec->limits;
-    const char *name = strrchr(start->dir, '/');
+    bool has_limits = start->spec->has_group_limits;
+    det_status status;
 
     if (!start->spec->control_group)
         return DET_OK;
-    start->group.memory = limits->memory;
-    start->group.processes = limits->processes ? limits->processes + 1 : 0;
-    return privileged_group_make(start->spec->control_group,
-                                 name ? name + 1 : start->dir, &start->group, err);
+    start->group.has_limits = has_limits;
+    start->group.memory = has_limits ? limits->memory : 0;
+    start->group.processes =
+        has_limits && limits->processes ? limits->processes + 1 : 0;
+    status = privileged_group_make(start->spec->control_group, start->dir,
+                                   &start->group, err);
+    /* Without limits it only helps at the end, where marks do without (process_tree.h). */
+    return has_limits ? status : DET_OK;
 }
 
-det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
-                                 struct child *ret_child, struct err *err)
+static struct child_config child_of(struct task_start *start, struct arena *mem)
 {
-    struct child_config config = {
+    return (struct child_config){
         .directory = task_dir_path(mem, start->dir, TASK_DIR_WORK),
         .who = &start->user,
         .view = start->view,
         .limits = &start->spec->limits,
         .group = &start->group,
     };
+}
+
+det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
+                                 struct child *ret_child, struct err *err)
+{
+    struct child_config config = child_of(start, mem);
     det_status status;
 
     if (!config.directory)
@@ -230,5 +242,36 @@ det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
         status = build_argv(start, &config, mem, err);
     if (!status)
         status = make_group(start, err);
+    status = child_blame_machine(status, err);
+    if (!status)
+        status = child_start(&config, mem, ret_child, err);
+    start->is_lacking = err_is_lack(status);
+    return status;
+}
+
+det_status task_start_keeper(struct task_start *start, const char *const *paths,
+                             struct arena *mem, struct child *ret_child,
+                             struct err *err)
+{
+    static const char *const words[] = {"task", "keep", "--"};
+    struct child_config config = child_of(start, mem);
+    const char **argv;
+    size_t count = 0;
+    size_t at = 0;
+    det_status status;
+
+    while (paths[count])
+        count++;
+    argv = arena_array(mem, const char *, count + ARRAY_LEN(words) + 2);
+    if (!config.directory || !argv)
+        return err_default(err, DET_NOMEM);
+    argv[at++] = start->program;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        argv[at++] = words[i];
+    for (size_t i = 0; i < count; i++)
+        argv[at++] = paths[i];
+    argv[at] = NULL;
+    config.argv = argv;
+    status = build_environment(start, &config, mem, err);
     return status ? status : child_start(&config, mem, ret_child, err);
 }

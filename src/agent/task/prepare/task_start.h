@@ -51,6 +51,7 @@ struct task_start {
     struct privileged_view *view;  /* what it sees; in `mem`; NULL: what we see */
     struct privileged_group group; /* which it is in; fd -1: none */
     const char *note;              /* for its log; NULL: none */
+    bool is_lacking;               /* what failed last, failed for want of resources */
     char code[SHA256_TEXT]; /* checksum of the files that were unpacked; "": none */
 };
 
@@ -69,5 +70,11 @@ extern const struct start_step start_steps[START_STEPS];
  * as child_start(). */
 det_status task_start_entrypoint(struct task_start *start, struct arena *mem,
                                  struct child *ret_child, struct err *err);
+
+/* After the program's end: `det task keep` for the files `paths`, which end with NULL, of
+ * its working directory, as the same user, with the same view and limits. */
+det_status task_start_keeper(struct task_start *start, const char *const *paths,
+                             struct arena *mem, struct child *ret_child,
+                             struct err *err);
 
 #endif

@@ -18,6 +18,7 @@
 #include "store/task/agent.h"
 #include "store/task/allocation.h"
 #include "wire/bodies.h"
+#include "wire/protocol.h"
 #include "wire/queries.h"
 
 enum { COMMANDS_WAIT_MOST_S = 60 };
@@ -426,7 +427,29 @@ static det_status reply_joined(struct request *req)
     jw_str(&req->w, "epoch", req->master->id);
     jw_str(&req->w, "clusterId", req->master->cluster_id);
     jw_str(&req->w, "clusterName", req->master->cluster_name);
+    jw_i64(&req->w, "protocol", AGENT_PROTOCOL);
     jw_end_object(&req->w);
+    return DET_OK;
+}
+
+/* The master is upgraded first: it serves older agents, and no newer ones. */
+static det_status check_protocol(const struct request *req)
+{
+    const struct agent_hello_body *body = req->body;
+    const char *version = body->version ? body->version : "an unknown version";
+
+    if (body->protocol > AGENT_PROTOCOL)
+        return err_set(req->err, DET_INVALID,
+                       "agent '%s' is newer (det %s, protocol %" PRId64
+                       ") than this master (det " DET_VERSION
+                       ", protocol %d): upgrade the master first",
+                       req->arg[0], version, body->protocol, AGENT_PROTOCOL);
+    if (body->protocol < AGENT_PROTOCOL_OLDEST)
+        return err_set(req->err, DET_INVALID,
+                       "agent '%s' is too old (det %s, protocol %" PRId64
+                       ") for this master (det " DET_VERSION
+                       ", protocol %d or newer): upgrade the agent",
+                       req->arg[0], version, body->protocol, AGENT_PROTOCOL_OLDEST);
     return DET_OK;
 }
 
@@ -439,6 +462,8 @@ det_status api_agent_hello(struct request *req)
         return err_set(
             req->err, DET_INVALID,
             "an agent's id must have 1 to 128 characters, no spaces and no '/'");
+    if (check_protocol(req))
+        return DET_INVALID;
     if (body->devices->kind != JSON_ARRAY)
         return err_set(req->err, DET_INVALID, "devices must be a list");
     event.agent_joined.name = req->arg[0];
@@ -573,6 +598,8 @@ det_status api_agent_commands(struct request *req)
     st = agents_poll_began(req->master->agents, req->arg[0], query->instance, req->err);
     if (st)
         return st;
+    agents_note_machine(req->master->agents, req->arg[0], query->disk_free,
+                        query->clock);
     req->state = deadline_us;
     req->ended = poll_ended;
     return wait_for_commands(req);

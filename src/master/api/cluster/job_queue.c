@@ -363,6 +363,14 @@ static void render_scheduler(struct json_writer *w, const char *policy)
     jw_str(w, "schedulerType", type);
 }
 
+static const char *pool_description(const struct master *master, const char *name)
+{
+    json_each(pool, json_get(master->config, "resource_pools"))
+        if (!strcmp(json_str(json_get(pool, "pool_name"), ""), name))
+            return json_str(json_get(pool, "description"), "");
+    return "";
+}
+
 static void render_pool(struct request *req, const struct core_pool *pool,
                         const struct pool_rows *rows)
 {
@@ -372,7 +380,7 @@ static void render_pool(struct request *req, const struct core_pool *pool,
 
     jw_object(w, NULL);
     jw_str(w, "name", pool->name);
-    jw_str(w, "description", "");
+    jw_str(w, "description", pool_description(req->master, pool->name));
     jw_str(w, "type", "RESOURCE_POOL_TYPE_STATIC");
     jw_i64(w, "numAgents", sums.agents);
     jw_i64(w, "slotsAvailable", sums.slots);
@@ -381,8 +389,11 @@ static void render_pool(struct request *req, const struct core_pool *pool,
     jw_str(w, "slotType", sums.has_cuda ? "TYPE_CUDA" : "TYPE_CPU");
     jw_i64(w, "auxContainerCapacity", sums.agents * pool->config.max_aux_per_agent);
     jw_i64(w, "auxContainersRunning", sums.aux);
-    jw_bool(w, "defaultComputePool", !strcmp(pool->name, config->default_compute_pool));
-    jw_bool(w, "defaultAuxPool", !strcmp(pool->name, config->default_aux_pool));
+    jw_bool(w, "defaultComputePool",
+            !config->needs_pool_name &&
+                !strcmp(pool->name, config->default_compute_pool));
+    jw_bool(w, "defaultAuxPool",
+            !config->needs_pool_name && !strcmp(pool->name, config->default_aux_pool));
     jw_bool(w, "preemptible", pool->config.is_preemptive);
     jw_i64(w, "minAgents", 0);
     jw_i64(w, "maxAgents", 0);

@@ -40,7 +40,10 @@ det_status api_get_health(struct request *req)
         req->http_status = 503;
     jw_object(w, NULL);
     jw_str(w, "status", is_up ? "up" : "down");
-    jw_str(w, "database", is_up ? "up" : "down");
+    jw_str(w, "database",
+           !is_up                        ? "down"
+           : master_is_full(req->master) ? "read-only"
+                                         : "up");
     jw_array(w, "resource_managers");
     jw_object(w, NULL);
     jw_str(w, "name", "default");
@@ -61,7 +64,7 @@ det_status api_get_root(struct request *req)
                                          : NULL);
 }
 
-det_status api_get_docs(struct request *req)
+det_status api_get_calls(struct request *req)
 {
     req->content_type = "text/html; charset=utf-8";
     route_page_write(&req->out);
@@ -112,6 +115,7 @@ det_status api_get_master(struct request *req)
         jw_time(w, "certificateExpires", req->master->certificate_expires_us);
     jw_bool(w, "telemetryEnabled", false);
     jw_bool(w, "isReadOnly", req->master->is_read_only);
+    jw_bool(w, "isDiskFull", master_is_full(req->master));
     jw_str(w, "externalLoginUri", "");
     jw_str(w, "externalLogoutUri", "");
     jw_str(w, "branding", "determined");

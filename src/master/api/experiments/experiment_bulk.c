@@ -56,8 +56,8 @@ static det_status query_from(struct request *req, const struct act_row *row,
     if (!st)
         st = access_scope(req, &query->scope);
     if (!st)
-        st = listing_states(&in.states, experiment_state_names, &query->states,
-                            req->err);
+        st = listing_live_states(&in.states, experiment_state_names, &query->states,
+                                 req->err);
     if (!in.states.count)
         query->states = states_found(row->finds);
     query->name = in.name;

@@ -17,6 +17,7 @@
 #include "config/experiment_config.h"
 #include "config/merge.h"
 #include "data/json/json.h"
+#include "data/json/json_index.h"
 #include "data/yaml/yaml.h"
 #include "master/api/api.h"
 #include "master/api/experiments/experiment_create.h"
@@ -92,13 +93,15 @@ static struct json *merge_changes(struct arena *mem, const struct json *over,
     struct json *merged = config_merge(mem, over, base);
     struct json *length = json_path(over, "searcher.max_length");
     struct json *space = json_get(merged, "hyperparameters");
+    CLEANUP(json_index_done) struct json_index index = {0};
 
     if (merged && length)
         json_set(mem, json_get(merged, "searcher"), "max_length",
                  json_copy(mem, length));
+    json_index_init(&index, space, SIZE_MAX);
     json_each(hparam, json_get(over, "hyperparameters"))
-        if (space && json_get(hparam, "type"))
-            json_set(mem, space, hparam->key, json_copy(mem, hparam));
+        if (json_get(hparam, "type"))
+            json_replace(json_index_get(&index, hparam->key), json_copy(mem, hparam));
     return merged;
 }
 

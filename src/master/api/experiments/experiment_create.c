@@ -29,6 +29,7 @@ struct create_state {
     struct experiment_config config;
     const char *files; /* tar.gz, in the request's memory until the commit */
     size_t files_len;
+    size_t uncounted; /* of them, while the body counts for them */
     char job_id[UUID_TEXT];
     char name[SUBMIT_NAME_SIZE];
     const char *warm_start; /* a checkpoint's uuid; NULL: none */
@@ -40,20 +41,36 @@ struct create_state {
 /* A fork without files uses its parent's. */
 static det_status load_files(struct request *req, struct create_state *state)
 {
-    CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(SUBMIT_FILES_LIMIT);
+    CLEANUP(buf_done) struct buf tgz = request_buf(req, SUBMIT_FILES_LIMIT);
     const struct create_experiment_body *body = req->body;
+    bool is_parents = body->parent_id && !submit_has_files(body->model_definition);
     det_status st;
 
-    if (body->parent_id && !submit_has_files(body->model_definition))
+    if (!is_parents)
+        tgz.part.from = NULL; /* not counted twice: see dispatch_body_limit() */
+    if (is_parents)
         st = store_experiment_files(req->db, body->parent_id, &tgz, req->err);
     else
         st = submit_pack_files("modelDefinition", body->model_definition, &tgz,
                                req->err);
     if (st)
         return st;
-    state->files = arena_strndup(&req->mem, tgz.data, tgz.len);
     state->files_len = tgz.len;
+    state->uncounted = is_parents ? 0 : tgz.len;
+    state->files = arena_keep(&req->mem, &tgz);
     return state->files ? DET_OK : DET_NOMEM;
+}
+
+/* After it, the archive counts, and the body is gone. */
+static det_status take_files(struct request *req, struct create_state *state,
+                             det_status before)
+{
+    det_status st = before ? before : load_files(req, state);
+
+    request_drop_body(req);
+    if (!st && !allowance_part_take(&req->mem.part, state->uncounted))
+        st = DET_NOMEM; /* request_run_handler() makes it DET_BUSY */
+    return st;
 }
 
 /* Without an entrypoint the folder itself is imported, so it must be a Python package. */
@@ -225,6 +242,7 @@ static det_status submit_experiment(struct request *req)
     event.submitted.labels = json_text(&req->mem, state->config.labels);
     event.submitted.files = state->files;
     event.submitted.files_len = state->files_len;
+    event.submitted.warning = state->config.metric_doubt;
     event.submitted.activate = body->activate;
     if (req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
@@ -318,9 +336,7 @@ det_status api_create_experiment(struct request *req)
         return reply_valid(req, state);
     if (!st)
         st = check_entrypoint(req, state);
-    if (!st)
-        st = load_files(req, state);
-    net_request_drop_body(req->x);
+    st = take_files(req, state, st);
     if (st)
         return st;
     req->state = state;

@@ -10,7 +10,6 @@
 #include "base/memory/map.h"
 #include "base/memory/vec.h"
 #include "data/archive/archive.h"
-#include "data/base64.h"
 #include "master/api/api.h"
 #include "store/experiment/experiment.h"
 #include "wire/page_bodies.h"
@@ -160,7 +159,7 @@ static void write_tree(struct json_writer *w, const struct listing *listing)
 
 det_status api_get_model_def_tree(struct request *req)
 {
-    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
+    CLEANUP(buf_done) struct buf tgz = request_buf(req, 0);
     struct listing listing = {.mem = &req->mem, .err = req->err};
     int64_t id;
     det_status st = request_id(req, 0, &id);
@@ -186,9 +185,8 @@ det_status api_get_model_def_tree(struct request *req)
 
 det_status api_get_model_def_file(struct request *req)
 {
-    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
-    CLEANUP(buf_done) struct buf bytes = BUF_LIMITED(FILE_LIMIT);
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf tgz = request_buf(req, 0);
+    CLEANUP(buf_done) struct buf bytes = request_buf(req, FILE_LIMIT);
     const struct model_def_file_body *body = req->body;
     int64_t id;
     det_status st = request_id(req, 0, &id);
@@ -199,9 +197,8 @@ det_status api_get_model_def_file(struct request *req)
         st = archive_read_file(tgz.data, tgz.len, body->path, &bytes, req->err);
     if (st)
         return st;
-    base64_encode(&text, bytes.data, bytes.len);
     jw_object(&req->w, NULL);
-    jw_strn(&req->w, "file", text.data, text.len);
+    jw_base64(&req->w, "file", bytes.data, bytes.len);
     jw_end_object(&req->w);
-    return text.status;
+    return DET_OK;
 }

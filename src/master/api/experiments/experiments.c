@@ -5,7 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "data/base64.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
+#include "config/metric/metric_goal.h"
+#include "config/metric/metric_missing.h"
+#include "data/json/json.h"
 #include "master/api/api.h"
 #include "master/api/listing.h"
 #include "master/api/render.h"
@@ -13,6 +17,7 @@
 #include "master/background/janitor.h"
 #include "master/changes/change_notes.h"
 #include "master/request/access.h"
+#include "model/experiment_text.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/experiment_delete.h"
 #include "store/experiment/experiment_edit.h"
@@ -21,6 +26,7 @@
 #include "store/metric/metric_names.h"
 #include "store/space/project.h"
 #include "store/store.h"
+#include "store/task/allocation.h"
 #include "store/task/queue.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
@@ -59,8 +65,8 @@ det_status api_list_experiments(struct request *req)
     struct project_view project;
     struct experiment_view *rows;
     uint32_t count = 0;
-    det_status st =
-        listing_states(&in->states, experiment_state_names, &query.states, req->err);
+    det_status st = listing_live_states(&in->states, experiment_state_names,
+                                        &query.states, req->err);
 
     fill_query(&query, in);
     if (!st && in->project_id)
@@ -87,8 +93,10 @@ static det_status render_job_summary(struct request *req,
 {
     struct json_writer *w = &req->w;
     struct queue_view *jobs;
+    struct allocation delayed;
     uint32_t count = 0;
     int64_t ahead = 0;
+    bool is_delayed = false;
     bool is_scheduled = view->live_state != LIVE_QUEUED;
     det_status st;
 
@@ -102,10 +110,83 @@ static det_status render_job_summary(struct request *req,
             ahead = jobs[i].ahead;
             is_scheduled = jobs[i].is_scheduled;
         }
+    if (!st)
+        st = store_allocation_delayed(req->db, view->row.id, &req->mem, &delayed,
+                                      &is_delayed, req->err);
     jw_object(w, "jobSummary");
     jw_str(w, "state", is_scheduled ? "STATE_SCHEDULED" : "STATE_QUEUED");
     jw_i64(w, "jobsAhead", ahead);
+    if (is_delayed) {
+        jw_time(w, "retryTime", delayed.retry_us);
+        jw_str(w, "waitReason", delayed.wait_reason);
+    }
     jw_end_object(w);
+    return st;
+}
+
+/* What 'det experiment create' printed about the metric's goal.  The complete
+ * configuration does not tell whether the user said something, so the submitted one is
+ * read. */
+static det_status find_goal_doubt(struct request *req,
+                                  const struct experiment_view *view,
+                                  const char **ret_doubt)
+{
+    struct config_report report = CONFIG_REPORT(&req->mem, NULL);
+    const char *metric = view->searcher_metric;
+    const char *written = view->row.original_config;
+    struct json *tree = NULL;
+    det_status st;
+
+    if (!metric || !written || !metric_goal_is_larger(metric))
+        return DET_OK;
+    st = config_parse(written, strlen(written), &report, &tree, NULL);
+    if (st == DET_NOMEM)
+        return err_default(req->err, st);
+    if (!st)
+        *ret_doubt = metric_goal_doubt(json_get(tree, "searcher"), &req->mem);
+    return DET_OK;
+}
+
+/* What the trial's log says about a validation without the metric.  As soon as one has
+ * it, there is a best trial and no doubt. */
+static det_status find_missing_doubt(struct request *req,
+                                     const struct experiment_view *view,
+                                     const char **ret_doubt)
+{
+    const char **names = NULL;
+    uint32_t count = 0;
+    int64_t trial_id = 0;
+    struct metric_list list;
+    det_status st = DET_OK;
+
+    if (!view->searcher_metric || view->has_best_metric)
+        return DET_OK;
+    st = store_validation_names(req->db, view->row.id, &req->mem, &trial_id, &names,
+                                &count, req->err);
+    if (st || !trial_id)
+        return st;
+    list = (struct metric_list){names, count};
+    *ret_doubt =
+        metric_missing_doubt(view->searcher_metric, trial_id, &list, &req->mem);
+    if (*ret_doubt && experiment_is_terminal(view->row.state))
+        *ret_doubt =
+            arena_printf(&req->mem, "no trial could be compared: %s", *ret_doubt);
+    return req->mem.has_failed ? err_default(req->err, DET_NOMEM) : DET_OK;
+}
+
+static det_status render_metric_doubt(struct request *req,
+                                      const struct experiment_view *view)
+{
+    const char *missing = NULL;
+    const char *goal = NULL;
+    det_status st = find_missing_doubt(req, view, &missing);
+
+    if (!st && !missing)
+        st = find_goal_doubt(req, view, &goal);
+    if (missing || goal)
+        jw_str(&req->w, "metricDoubt", missing ? missing : goal);
+    if (missing)
+        jw_bool(&req->w, "metricIsMissing", true);
     return st;
 }
 
@@ -119,6 +200,8 @@ static det_status reply_experiment(struct request *req, int64_t id)
     jw_object(&req->w, NULL);
     st = render_experiment(req, "experiment", &view, true);
     jw_raw(&req->w, "config", view.row.config);
+    if (!st)
+        st = render_metric_doubt(req, &view);
     if (!st)
         st = render_job_summary(req, &view);
     jw_end_object(&req->w);
@@ -135,8 +218,7 @@ det_status api_get_experiment(struct request *req)
 
 det_status api_get_model_def(struct request *req)
 {
-    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf tgz = request_buf(req, 0);
     int64_t id;
     det_status st = request_id(req, 0, &id);
 
@@ -144,11 +226,10 @@ det_status api_get_model_def(struct request *req)
         st = store_experiment_files(req->db, id, &tgz, req->err);
     if (st)
         return st;
-    base64_encode(&text, tgz.data, tgz.len);
     jw_object(&req->w, NULL);
-    jw_strn(&req->w, "b64Tgz", text.data, text.len);
+    jw_base64(&req->w, "b64Tgz", tgz.data, tgz.len);
     jw_end_object(&req->w);
-    return text.status;
+    return DET_OK;
 }
 
 det_status api_get_best_metric(struct request *req)
@@ -188,7 +269,7 @@ det_status api_get_metric_names(struct request *req)
 
 /* ---- actions -------------------------------------------------------------------- */
 
-/* The heart does not know ended experiments; these are the reference's answers. */
+/* The heart does not know ended experiments; these are the reference's statuses. */
 det_status experiments_answer_ended(int64_t id, enum experiment_state state,
                                     enum experiment_action action, struct err *err)
 {
@@ -197,13 +278,17 @@ det_status experiments_answer_ended(int64_t id, enum experiment_state state,
     case ACTION_KILL:
         return DET_OK;
     case ACTION_PAUSE:
-        return err_set(err, DET_STATE, "experiment in terminal state");
+        return err_set(err, DET_STATE,
+                       "experiment %" PRId64
+                       " is %s already: there is nothing to pause",
+                       id, experiment_state_names[state]);
     case ACTION_ACTIVATE:
         break;
     }
     return err_set(err, DET_NOT_FOUND,
-                   "experiment '%" PRId64 "' not found: it is %s already", id,
-                   experiment_state_names[state]);
+                   "experiment %" PRId64 " is %s already: continue it, or fork it, "
+                   "instead of activating it",
+                   id, experiment_state_names[state]);
 }
 
 det_status experiments_refuse_unmanaged(int64_t id, struct err *err)
@@ -414,14 +499,30 @@ static det_status check_labels(const struct json *labels, struct err *err)
         if (label->kind != JSON_STRING || !*label->string.text)
             return err_set(err, DET_INVALID,
                            "a label must be a string that is not empty");
-    return DET_OK;
+    return experiment_labels_check(labels, err);
+}
+
+static det_status check_texts(const struct patch_experiment_body *body, struct err *err)
+{
+    det_status st =
+        experiment_text_check("the name", body->name, EXPERIMENT_NAME_MOST, err);
+
+    if (!st)
+        st = experiment_text_check("the description", body->description,
+                                   EXPERIMENT_DESCRIPTION_MOST, err);
+    if (!st)
+        st = experiment_text_check("the text of the notes", body->notes,
+                                   EXPERIMENT_NOTES_MOST, err);
+    return st;
 }
 
 static det_status check_patch(struct request *req, int64_t id,
                               const struct patch_experiment_body *body)
 {
-    det_status st = DET_OK;
+    det_status st = check_texts(body, req->err);
 
+    if (st)
+        return st;
     if (body->name && !body->name[strspn(body->name, " \t\r\n")])
         return err_set(req->err, DET_INVALID, "the name must not be empty");
     if (body->labels)

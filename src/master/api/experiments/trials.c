@@ -32,7 +32,8 @@ det_status api_list_trials(struct request *req)
     det_status st = request_id(req, 0, &query.experiment_id);
 
     if (!st)
-        st = listing_states(&in->states, trial_state_names, &query.states, req->err);
+        st = listing_live_states(&in->states, trial_state_names, &query.states,
+                                 req->err);
     if (!st)
         st = store_experiment_get(req->db, query.experiment_id, &req->mem, &experiment,
                                   req->err);

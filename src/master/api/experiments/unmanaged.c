@@ -16,6 +16,7 @@
 #include "master/api/experiments/trials.h"
 #include "master/changes/change_notes.h"
 #include "master/request/access.h"
+#include "model/experiment_text.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
 #include "store/experiment/unmanaged.h"
@@ -130,6 +131,9 @@ static det_status make_trial(struct request *req, const struct create_trial_body
     if (!json_is_null(body->hparams) && body->hparams->kind != JSON_OBJECT)
         return err_set(req->err, DET_INVALID, "hparams is %s; expected an object",
                        json_kind_name(body->hparams->kind));
+    st = experiment_hparams_check(body->hparams, req->err);
+    if (st)
+        return st;
     *row = (struct trial){
         .experiment_id = body->experiment_id,
         .request_id = request_id,

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* experiment_table.c - the table of experiments: a page of small rows, found in memory
  * (store/roster/roster.h). */
+#include "master/api/pages/experiment_table.h"
+
 #include <string.h>
 
 #include "master/api/api.h"
 #include "master/request/access.h"
+#include "model/table_query.h"
 #include "store/experiment/experiment.h"
-#include "store/roster/roster_find.h"
+#include "store/roster/roster_group.h"
 #include "store/roster/roster_view.h"
 #include "store/space/project.h"
 #include "wire/queries.h"
@@ -15,6 +18,7 @@ enum {
     PAGE_LIMIT = 50,
     PAGE_MOST = 10000, /* rows with more than their id */
     VIEW_MEMORY = 1 << 20,
+    CELLS_MOST = 100, /* hyperparameters and metrics of a page */
 };
 
 /* ---- a row ----------------------------------------------------------------------- */
@@ -145,15 +149,23 @@ static struct shown shown_of(const struct roster_view *view, int64_t now_us)
 
 /* ---- the query ----------------------------------------------------------- */
 
-/* The fields named in `names`, separated by commas, and always the id.  NULL: all. */
+static bool is_cell_name(const char *name)
+{
+    return !strncmp(name, "hp.", 3) || !strncmp(name, "validation.", 11);
+}
+
+/* The fields named in `names`, separated by commas, and always the id.  NULL: all.
+ * Hyperparameters and metrics go to `cells`. */
 static det_status columns_from(const char *names, struct arena *mem,
-                               const struct field **ret_fields, struct err *err)
+                               const struct field **ret_fields,
+                               struct field_strs *cells, struct err *err)
 {
     struct field *fields = arena_array(mem, struct field, ARRAY_LEN(shown_fields));
     bool is_wanted[ARRAY_LEN(shown_fields)] = {true};
     size_t count = 0;
 
-    if (!fields)
+    cells->at = arena_array(mem, const char *, CELLS_MOST);
+    if (!fields || !cells->at)
         return DET_NOMEM;
     for (const char *at = names; at && *at; at += strspn(at, ",")) {
         char *name = arena_strndup(mem, at, strcspn(at, ","));
@@ -161,11 +173,18 @@ static det_status columns_from(const char *names, struct arena *mem,
 
         if (!name)
             return DET_NOMEM;
-        if (!field)
+        at += strlen(name);
+        if (field)
+            is_wanted[field - shown_fields] = true;
+        else if (!is_cell_name(name))
             return err_set(err, DET_INVALID, "experiments have no column '%.100s'",
                            name);
-        is_wanted[field - shown_fields] = true;
-        at += strlen(name);
+        else if (cells->count >= CELLS_MOST)
+            return err_set(err, DET_INVALID,
+                           "columns names more than %d hyperparameters and metrics",
+                           CELLS_MOST);
+        else
+            cells->at[cells->count++] = name;
     }
     for (size_t i = 0; shown_fields[i].name; i++)
         if (!names || is_wanted[i])
@@ -174,8 +193,8 @@ static det_status columns_from(const char *names, struct arena *mem,
     return DET_OK;
 }
 
-static det_status sort_from(const char *text, struct roster_query *query,
-                            struct err *err)
+/* A name that is no fixed order is a hyperparameter or metric. */
+static void sort_from(const char *text, struct roster_query *query)
 {
     const char *name = text && *text ? text : "-id";
 
@@ -184,9 +203,20 @@ static det_status sort_from(const char *text, struct roster_query *query,
     for (uint32_t i = 0; roster_sort_names[i]; i++)
         if (!strcmp(roster_sort_names[i], name)) {
             query->sort = (enum roster_sort)i;
-            return DET_OK;
+            return;
         }
-    return err_set(err, DET_INVALID, "experiments cannot be sorted by '%.100s'", name);
+    query->sort_column = name;
+}
+
+static det_status filter_from(struct request *req, const char *text,
+                              struct roster_query *query)
+{
+    if (!text || !*text)
+        return DET_OK;
+    query->filter = arena_new(&req->mem, struct table_query);
+    if (!query->filter)
+        return err_default(req->err, DET_NOMEM);
+    return table_query_parse(text, &req->mem, query->filter, req->err);
 }
 
 static det_status archived_from(const char *text, enum roster_archived *ret_archived,
@@ -243,23 +273,23 @@ static bool is_listed(const struct field_i64s *ids, int64_t id)
 
 /* Experiments of an archived project or workspace are hidden like archived ones, unless
  * that is what was asked for. */
-static bool is_wanted_project(const struct find_experiments_query *in,
-                              const struct roster_query *query,
+static bool is_wanted_project(const struct experiment_columns_query *in,
+                              enum roster_archived archived,
                               const struct project_place *project)
 {
     bool is_asked_for = in->project_ids.count || in->workspace_id;
 
     if (in->workspace_id && in->workspace_id != project->workspace_id)
         return false;
-    if (!is_asked_for && query->archived == ROSTER_NOT_ARCHIVED && project->is_archived)
+    if (!is_asked_for && archived == ROSTER_NOT_ARCHIVED && project->is_archived)
         return false;
     return is_listed(&in->project_ids, project->id);
 }
 
-/* The projects whose experiments may be shown. */
-static det_status projects_from(struct request *req,
-                                const struct find_experiments_query *in,
-                                struct roster_query *query)
+det_status table_projects(struct request *req,
+                          const struct experiment_columns_query *in,
+                          enum roster_archived archived,
+                          const struct field_i64s **ret_projects)
 {
     struct scope scope;
     struct project_place *projects;
@@ -276,9 +306,9 @@ static det_status projects_from(struct request *req,
         return err_default(req->err, DET_NOMEM);
     for (uint32_t i = 0; !st && i < count; i++)
         if (scope_has(&scope, projects[i].workspace_id) &&
-            is_wanted_project(in, query, &projects[i]))
+            is_wanted_project(in, archived, &projects[i]))
             ids->at[ids->count++] = projects[i].id;
-    query->projects = ids && ids->count < count ? ids : NULL; /* all: no filter */
+    *ret_projects = ids && ids->count < count ? ids : NULL; /* all: no filter */
     return st;
 }
 
@@ -286,15 +316,17 @@ static det_status query_from(struct request *req,
                              const struct find_experiments_query *in,
                              struct roster_query *ret_query)
 {
+    const struct experiment_columns_query where = {in->project_ids, in->workspace_id};
     struct roster_query *query = ret_query;
-    det_status st = sort_from(in->sort, query, req->err);
+    det_status st = archived_from(in->archived, &query->archived, req->err);
 
+    sort_from(in->sort, query);
     if (!st)
-        st = archived_from(in->archived, &query->archived, req->err);
+        st = filter_from(req, in->query, query);
     if (!st)
         st = roster_states_from(&in->states, &req->mem, &query->states, req->err);
     if (!st)
-        st = projects_from(req, in, query);
+        st = table_projects(req, &where, query->archived, &query->projects);
     query->search = in->search;
     query->users = in->users;
     query->labels = in->labels;
@@ -309,8 +341,18 @@ static det_status query_from(struct request *req,
 
 /* ---- a page ---------------------------------------------------------------------- */
 
+static void render_cells(struct json_writer *w, const struct field_strs *names,
+                         const struct query_cell *cells)
+{
+    jw_object(w, "cells");
+    for (size_t i = 0; i < names->count; i++)
+        table_render_cell(w, names->at[i], &cells[i]);
+    jw_end_object(w);
+}
+
 static det_status render_rows(struct request *req, const struct roster_page *page,
-                              const struct field *fields, int64_t now_us)
+                              const struct field *fields,
+                              const struct roster_query *query)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(VIEW_MEMORY);
 
@@ -325,8 +367,12 @@ static det_status render_rows(struct request *req, const struct roster_page *pag
             return st;
         if (!is_there)
             continue; /* just deleted */
-        shown = shown_of(&view, now_us);
-        fields_write_object(&req->w, NULL, fields, &shown);
+        shown = shown_of(&view, query->now_us);
+        jw_object(&req->w, NULL);
+        fields_write(&req->w, fields, &shown);
+        if (query->cells.count)
+            render_cells(&req->w, &query->cells, &page->cells[i * query->cells.count]);
+        jw_end_object(&req->w);
         arena_clear(&mem);
     }
     return DET_OK;
@@ -384,11 +430,16 @@ det_status api_find_experiments(struct request *req)
     bool has_rows;
     det_status st = query_from(req, in, &query);
 
+    if (!st && in->by.count)
+        return table_render_groups(req, &query);
+    if (!st && in->metrics.count)
+        return err_set(req->err, DET_INVALID,
+                       "metrics needs by: single experiments have no mean");
     if (!st)
-        st = columns_from(in->columns, &req->mem, &fields, req->err);
+        st = columns_from(in->columns, &req->mem, &fields, &query.cells, req->err);
     if (st)
         return st;
-    has_rows = fields[1].name; /* more than the id */
+    has_rows = fields[1].name || query.cells.count; /* more than the id */
     if (has_rows && (query.limit < 0 || query.limit > PAGE_MOST))
         query.limit = PAGE_MOST;
     st = store_roster_find(req->master->store, req->db, &query, &req->mem, &page,
@@ -398,7 +449,7 @@ det_status api_find_experiments(struct request *req)
     jw_object(&req->w, NULL);
     jw_array(&req->w, "experiments");
     if (has_rows)
-        st = render_rows(req, &page, fields, query.now_us);
+        st = render_rows(req, &page, fields, &query);
     else
         render_ids(&req->w, &page);
     jw_end_array(&req->w);

@@ -4,7 +4,8 @@
  *
  * There are many lines, so each is a short list: [number, time, level, rank, stream, text].
  * If the text was cut, the number of bytes cut after it follows, and for hits also the number
- * cut before it.  Each call, and each piece of a search, reads a bounded part of the log
+ * cut before it.  Lines that are being rewritten (progress bars) have the number 0 and
+ * stand apart (`live`).  Each call, and each piece of a search, reads a bounded part of the log
  * (store_log_read()).  So a search through gigabytes does not block other requests, and it
  * ends when its client leaves. */
 
@@ -267,6 +268,10 @@ det_status api_task_lines(struct request *req)
     render_lines(&req->w, "lines", &page, in->before);
     jw_i64(&req->w, "next", in->before ? page.next : page.next + 1);
     jw_bool(&req->w, "isEnd", page.is_end);
+    st = store_log_live(req->db, &query, &req->mem, &page, req->err);
+    if (st)
+        return st;
+    render_lines(&req->w, "live", &page, false);
     jw_end_object(&req->w);
     return DET_OK;
 }

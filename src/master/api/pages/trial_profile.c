@@ -121,7 +121,7 @@ static void move_cursor(struct request *req, const struct metric_row *rows,
         read->group++;
         return;
     }
-    query->after_run = rows[count - 1].run_id;
+    query->after_run = rows[count - 1].place;
     query->after_steps = rows[count - 1].has_steps ? rows[count - 1].steps : -1;
     query->after_id = rows[count - 1].id;
     query->after_group = profile_groups[read->group];

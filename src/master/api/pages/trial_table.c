@@ -11,6 +11,10 @@
  * is the slot time in milliseconds.  `importance` has one entry per name in `hparams`; see
  * search/importance.h.
  *
+ * With `withMetrics` the reply also has "metrics", the names of all metrics of the best
+ * validations, and each trial their values as its last list.  With `query` it has only the
+ * trials that match (model/table_query.h).
+ *
  * The metric is the searcher's, or another one of the validations.  In that case its values
  * are those of the latest validation and of the best one by the searcher's metric, because
  * that is the checkpoint people would use. */
@@ -24,6 +28,7 @@
 #include "data/number.h"
 #include "master/api/api.h"
 #include "model/states.h"
+#include "model/table_query.h"
 #include "search/importance.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_table.h"
@@ -66,6 +71,8 @@ struct table {
     struct row *rows;
     uint32_t count;
     bool has_failed; /* memory */
+    /* the metrics of the best validations as a table of their own; NULL: not asked for */
+    struct table *metrics;
 };
 
 /* ---- hyperparameters, flattened -------------------------------------------------- */
@@ -162,10 +169,11 @@ static bool flatten_object(struct table *table, const char *prefix,
     return is_whole && !walk.is_broken;
 }
 
-static det_status read_hparams(struct table *table, struct row *row)
+/* `text` NULL: the row has no values. */
+static det_status read_cells(struct table *table, struct row *row, const char *text)
 {
     struct request *req = table->req;
-    struct json_part whole = {.value = row->line->hparams};
+    struct json_part whole = {.value = text};
     struct cell *cells = NULL;
 
     if (!whole.value)
@@ -173,7 +181,8 @@ static det_status read_hparams(struct table *table, struct row *row)
     whole.value_len = strlen(whole.value);
     if (!flatten_object(table, NULL, &whole, &cells) && !table->has_failed)
         return err_set(req->err, DET_CORRUPT,
-                       "the hyperparameters of trial %" PRId64 " cannot be read",
+                       "the hyperparameters or metrics of trial %" PRId64
+                       " cannot be read",
                        row->line->id);
     row->width = (uint32_t)table->columns.count;
     row->value = arena_array(&req->mem, struct value, (size_t)row->width + 1);
@@ -239,33 +248,228 @@ static det_status choose_metric(struct table *table, const struct experiment_vie
     return DET_OK;
 }
 
+static det_status read_line(struct table *table, uint32_t i,
+                            const struct trial_line *line)
+{
+    det_status st;
+
+    table->rows[i].line = line;
+    st = read_metrics(table, &table->rows[i]);
+    if (!st)
+        st = read_cells(table, &table->rows[i], line->hparams);
+    if (st || !table->metrics)
+        return st;
+    table->metrics->rows[i].line = line;
+    return read_cells(table->metrics, &table->metrics->rows[i], line->best_validation);
+}
+
 static det_status read_table(struct table *table, int64_t id)
 {
     struct request *req = table->req;
     struct trial_line *lines;
-    det_status st = store_trial_table(req->db, id, table->metric != NULL, &req->mem,
-                                      &lines, &table->count, req->err);
+    det_status st = store_trial_table(req->db, id, table->metric || table->metrics,
+                                      &req->mem, &lines, &table->count, req->err);
 
     if (st)
         return st;
     table->rows = arena_array(&req->mem, struct row, (size_t)table->count + 1);
-    if (!table->rows)
+    if (table->metrics)
+        table->metrics->rows =
+            arena_array(&req->mem, struct row, (size_t)table->count + 1);
+    if (req->mem.has_failed)
         return err_default(req->err, DET_NOMEM);
-    for (uint32_t i = 0; i < table->count && !st; i++) {
-        table->rows[i].line = &lines[i];
-        st = read_metrics(table, &table->rows[i]);
-        if (!st)
-            st = read_hparams(table, &table->rows[i]);
-    }
+    for (uint32_t i = 0; i < table->count && !st; i++)
+        st = read_line(table, i, &lines[i]);
     return st;
 }
 
-/* ---- importance ------------------------------------------------------------------ */
+/* ---- the query ------------------------------------------------------------------- */
+
+/* The fixed columns of a query; the hyperparameters follow, then the metrics. */
+enum {
+    TRIAL_ID,
+    TRIAL_STATE,
+    TRIAL_STEPS,
+    TRIAL_BEST,
+    TRIAL_LATEST,
+    TRIAL_RESTARTS,
+    TRIAL_START,
+    TRIAL_END,
+    TRIAL_DURATION,
+    TRIAL_FIXED
+};
+static const struct {
+    const char *name;
+    enum query_kind kind;
+} trial_columns[TRIAL_FIXED] = {
+    {"id", QUERY_NUMBER},   {"state", QUERY_TEXT},    {"steps", QUERY_NUMBER},
+    {"best", QUERY_NUMBER}, {"latest", QUERY_NUMBER}, {"restarts", QUERY_NUMBER},
+    {"start", QUERY_TIME},  {"end", QUERY_TIME},      {"duration", QUERY_SECONDS},
+};
+
+struct trial_look {
+    struct table *table;
+    uint32_t at;
+    int64_t now_us;
+};
+
+static bool find_trial_column(const void *arg, const char *name, uint32_t *ret_place,
+                              enum query_kind *ret_kind)
+{
+    const struct table *table = arg;
+    bool is_metric = !strncmp(name, "validation.", 11);
+    const struct column *column = NULL;
+
+    for (uint32_t i = 0; i < TRIAL_FIXED; i++)
+        if (!strcmp(name, trial_columns[i].name)) {
+            *ret_place = i;
+            *ret_kind = trial_columns[i].kind;
+            return true;
+        }
+    if (is_metric)
+        column = smap_get(&table->metrics->by_name, name + 11);
+    else if (!strncmp(name, "hp.", 3))
+        column = smap_get(&table->by_name, name + 3);
+    if (!column)
+        return false;
+    *ret_place =
+        TRIAL_FIXED + column->at + (is_metric ? (uint32_t)table->columns.count : 0);
+    *ret_kind = QUERY_ANY;
+    return true;
+}
+
+static const char *const *trial_column_names(const void *arg, struct arena *mem)
+{
+    const struct table *table = arg;
+    size_t hparams = table->columns.count, metrics = table->metrics->columns.count;
+    const char **names =
+        arena_array(mem, const char *, TRIAL_FIXED + hparams + metrics + 1);
+
+    for (size_t i = 0; names && i < TRIAL_FIXED; i++)
+        names[i] = trial_columns[i].name;
+    for (size_t i = 0; names && i < hparams; i++)
+        names[TRIAL_FIXED + i] = arena_printf(mem, "hp.%s", table->columns.at[i]->name);
+    for (size_t i = 0; names && i < metrics; i++)
+        names[TRIAL_FIXED + hparams + i] =
+            arena_printf(mem, "validation.%s", table->metrics->columns.at[i]->name);
+    return mem->has_failed ? NULL : names;
+}
+
+static struct query_cell number_cell(bool is_there, double number)
+{
+    return is_there ? (struct query_cell){.kind = QUERY_CELL_NUMBER, .number = number}
+                    : (struct query_cell){0};
+}
+
+static struct query_cell text_cell(const char *text, size_t len)
+{
+    return (struct query_cell){.kind = QUERY_CELL_TEXT, .text = text, .len = len};
+}
+
+/* A value as JSON text; strings with escapes are compared as they are written. */
+static struct query_cell value_cell(struct value value)
+{
+    double number;
+
+    if (!value.text || (value.len == 4 && !memcmp(value.text, "null", 4)))
+        return (struct query_cell){0};
+    if (number_to_real(value.text, value.len, &number))
+        return number_cell(true, number);
+    if (*value.text != '"')
+        return text_cell(value.text, value.len);
+    if (value.len == 5 && !memcmp(value.text, "\"NaN\"", 5))
+        return number_cell(true, NAN);
+    if (value.len == 10 && !memcmp(value.text, "\"Infinity\"", 10))
+        return number_cell(true, INFINITY);
+    if (value.len == 11 && !memcmp(value.text, "\"-Infinity\"", 11))
+        return number_cell(true, -INFINITY);
+    return text_cell(value.text + 1, value.len - 2);
+}
 
 static struct value value_at(const struct row *row, uint32_t column)
 {
     return column < row->width ? row->value[column] : (struct value){0};
 }
+
+static const char *state_of_trial(const struct trial_line *line)
+{
+    return line->live_state != LIVE_NONE ? live_state_names[line->live_state]
+                                         : trial_state_names[line->state];
+}
+
+static struct query_cell trial_cell(const struct trial_look *look, uint32_t place)
+{
+    const struct row *row = &look->table->rows[look->at];
+    const struct trial_line *line = row->line;
+    uint32_t hparams = (uint32_t)look->table->columns.count;
+
+    switch (place) {
+    case TRIAL_ID:
+        return number_cell(true, (double)line->id);
+    case TRIAL_STATE:
+        return text_cell(state_of_trial(line), strlen(state_of_trial(line)));
+    case TRIAL_STEPS:
+        return number_cell(true, (double)line->steps);
+    case TRIAL_BEST:
+        return number_cell(row->has_best, row->best);
+    case TRIAL_LATEST:
+        return number_cell(row->has_latest, row->latest);
+    case TRIAL_RESTARTS:
+        return number_cell(true, (double)line->restarts);
+    case TRIAL_START:
+        return number_cell(line->start_us, (double)line->start_us);
+    case TRIAL_END:
+        return number_cell(line->end_us, (double)line->end_us);
+    case TRIAL_DURATION:
+        return number_cell(
+            true, (double)trial_on_slots_us(line->on_slots_us, look->now_us) / 1e6);
+    }
+    if (place - TRIAL_FIXED < hparams)
+        return value_cell(value_at(row, place - TRIAL_FIXED));
+    return value_cell(
+        value_at(&look->table->metrics->rows[look->at], place - TRIAL_FIXED - hparams));
+}
+
+static bool trial_term_matches(void *arg, const struct query_term *term)
+{
+    static const struct query_cell active = {
+        .kind = QUERY_CELL_TEXT, .text = "ACTIVE", .len = 6};
+    const struct trial_look *look = arg;
+    const struct trial_line *line = look->table->rows[look->at].line;
+    struct query_cell cell;
+
+    if (!term->column)
+        return line->hparams && strcasestr(line->hparams, term->values->text);
+    cell = trial_cell(look, term->place);
+    if (term->place == TRIAL_STATE && line->live_state != LIVE_NONE)
+        return (query_cell_has(term, &cell) || query_cell_has(term, &active)) !=
+               query_term_is_negative(term);
+    return query_cell_matches(term, &cell);
+}
+
+/* Keeps only the trials that match. */
+static det_status filter_table(struct table *table, const char *text)
+{
+    const struct query_columns columns = {table, find_trial_column, trial_column_names};
+    struct request *req = table->req;
+    struct trial_look look = {.table = table, .now_us = master_now_us(req->master)};
+    struct table_query query;
+    uint32_t kept = 0;
+    det_status st = table_query_parse(text, &req->mem, &query, req->err);
+
+    if (!st)
+        st = table_query_bind(&query, &columns, &req->mem, req->err);
+    for (; !st && look.at < table->count; look.at++)
+        if (table_query_matches(&query, trial_term_matches, &look)) {
+            table->rows[kept] = table->rows[look.at];
+            table->metrics->rows[kept++] = table->metrics->rows[look.at];
+        }
+    if (!st)
+        table->count = kept;
+    return st;
+}
+
+/* ---- importance ------------------------------------------------------------------ */
 
 static bool is_numeric(const struct table *table, uint32_t column)
 {
@@ -399,21 +603,8 @@ static void write_number(struct json_writer *w, bool is_there, double value)
         jw_null(w, NULL);
 }
 
-static void write_row(struct json_writer *w, const struct row *row, int64_t now_us)
+static void write_values(struct json_writer *w, const struct row *row)
 {
-    const struct trial_line *line = row->line;
-
-    jw_array(w, NULL);
-    jw_i64(w, NULL, line->id);
-    jw_str(w, NULL,
-           line->live_state != LIVE_NONE ? live_state_names[line->live_state]
-                                         : trial_state_names[line->state]);
-    jw_i64(w, NULL, line->steps);
-    write_number(w, row->has_latest, row->latest);
-    write_number(w, row->has_best, row->best);
-    jw_i64(w, NULL, line->restarts);
-    write_time(w, line->start_us);
-    write_time(w, line->end_us);
     jw_array(w, NULL);
     for (uint32_t i = 0; i < row->width; i++)
         if (row->value[i].text)
@@ -421,7 +612,36 @@ static void write_row(struct json_writer *w, const struct row *row, int64_t now_
         else
             jw_null(w, NULL);
     jw_end_array(w);
+}
+
+/* `metrics` NULL: not asked for. */
+static void write_row(struct json_writer *w, const struct row *row,
+                      const struct row *metrics, int64_t now_us)
+{
+    const struct trial_line *line = row->line;
+
+    jw_array(w, NULL);
+    jw_i64(w, NULL, line->id);
+    jw_str(w, NULL, state_of_trial(line));
+    jw_i64(w, NULL, line->steps);
+    write_number(w, row->has_latest, row->latest);
+    write_number(w, row->has_best, row->best);
+    jw_i64(w, NULL, line->restarts);
+    write_time(w, line->start_us);
+    write_time(w, line->end_us);
+    write_values(w, row);
     jw_i64(w, NULL, trial_on_slots_us(line->on_slots_us, now_us) / 1000);
+    if (metrics)
+        write_values(w, metrics);
+    jw_end_array(w);
+}
+
+static void write_names(struct json_writer *w, const char *key,
+                        const struct table *table)
+{
+    jw_array(w, key);
+    for (size_t i = 0; i < table->columns.count; i++)
+        jw_str(w, NULL, table->columns.at[i]->name);
     jw_end_array(w);
 }
 
@@ -436,13 +656,13 @@ static det_status write_table(struct table *table, const struct experiment_view 
     jw_object(w, NULL);
     jw_str(w, "metric", metric);
     jw_bool(w, "smallerIsBetter", table->smaller_is_better);
-    jw_array(w, "hparams");
-    for (size_t i = 0; i < table->columns.count; i++)
-        jw_str(w, NULL, table->columns.at[i]->name);
-    jw_end_array(w);
+    write_names(w, "hparams", table);
+    if (in->with_metrics)
+        write_names(w, "metrics", table->metrics);
     jw_array(w, "trials");
     for (uint32_t i = 0; i < table->count; i++)
-        write_row(w, &table->rows[i], now_us);
+        write_row(w, &table->rows[i],
+                  in->with_metrics ? &table->metrics->rows[i] : NULL, now_us);
     jw_end_array(w);
     st = in->without_importance ? DET_OK : write_importance(table);
     jw_end_object(w);
@@ -451,7 +671,11 @@ static det_status write_table(struct table *table, const struct experiment_view 
 
 det_status api_trials_table(struct request *req)
 {
-    struct table table = {.req = req};
+    const struct trials_table_query *in = req->query;
+    bool has_query = in->query && *in->query;
+    struct table metrics = {.req = req};
+    struct table table = {.req = req,
+                          .metrics = has_query || in->with_metrics ? &metrics : NULL};
     struct experiment_view view;
     int64_t id;
     det_status st = request_id(req, 0, &id);
@@ -462,9 +686,13 @@ det_status api_trials_table(struct request *req)
         st = choose_metric(&table, &view);
     if (!st)
         st = read_table(&table, id);
+    if (!st && has_query)
+        st = filter_table(&table, in->query);
     if (!st)
         st = write_table(&table, &view);
     map_done(&table.by_name);
     vec_done(&table.columns);
+    map_done(&metrics.by_name);
+    vec_done(&metrics.columns);
     return st;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* webui.c - serves the WebUI's page and its files (master/request/webui_files.h).
+/* webui.c - serves the files in the program (master/request/webui_files.h): the WebUI's page
+ * and its files, and the documentation.
  *
  * index.html is the same page for every address below /det/.  The table of pages in
  * webui/app.js, which tools/embed-webui packs, gives the Link header of an address, and 404
@@ -21,15 +22,15 @@ static const char policy[] =
     "frame-ancestors 'none'";
 
 /* The file's bytes, or 304 if the browser has them. */
-static det_status reply_file(struct request *req, const struct webui_file *file)
+static det_status reply_file(struct request *req, const struct webui_files *files,
+                             const struct webui_file *file)
 {
     const struct webui_bytes *bytes = &file->plain;
 
     req->content_type = file->type;
-    request_header(req, "ETag", webui_files.etag);
+    request_header(req, "ETag", files->etag);
     request_header(req, "Vary", "Accept-Encoding");
-    if (webui_files_has_tag(net_request_header(req->x, "If-None-Match"),
-                            webui_files.etag)) {
+    if (webui_files_has_tag(net_request_header(req->x, "If-None-Match"), files->etag)) {
         req->http_status = 304;
         return DET_OK;
     }
@@ -40,6 +41,15 @@ static det_status reply_file(struct request *req, const struct webui_file *file)
     }
     buf_add(&req->out, bytes->at, bytes->len);
     return DET_OK;
+}
+
+/* For documents of this master that a browser shows. */
+static void put_page_headers(struct request *req)
+{
+    request_header(req, "Cache-Control", "no-cache");
+    request_header(req, "Content-Security-Policy", policy);
+    request_header(req, "Referrer-Policy", "same-origin");
+    request_header(req, "X-Frame-Options", "DENY");
 }
 
 /* One page for all addresses; its script shows the view of the address.  The Link header
@@ -53,16 +63,13 @@ det_status api_get_webui(struct request *req)
     if (!page)
         return err_set(req->err, DET_NOT_FOUND,
                        "this program was built without the WebUI");
-    request_header(req, "Cache-Control", "no-cache");
-    request_header(req, "Content-Security-Policy", policy);
-    request_header(req, "Referrer-Policy", "same-origin");
-    request_header(req, "X-Frame-Options", "DENY");
+    put_page_headers(req);
     if (route)
         request_header(req, "Link", route->link);
     /* The page will soon ask for experiments.  Loading very many takes a moment, so it
      * starts while the browser reads the page. */
     lane_post(req->master->chores, &req->master->warming);
-    st = reply_file(req, page);
+    st = reply_file(req, &webui_files, page);
     if (!st && req->http_status == 200 && !route)
         req->http_status = 404;
     return st;
@@ -77,11 +84,31 @@ det_status api_get_webui_file(struct request *req)
 
     if (file) {
         request_header(req, "Cache-Control", FOR_EVER);
-        return reply_file(req, file);
+        return reply_file(req, &webui_files, file);
     }
     request_header(req, "Cache-Control", "no-store");
     req->http_status = 404;
     error_body_write(&req->out, DET_NOT_FOUND,
                      "this program has no such file; load the page again");
     return DET_OK;
+}
+
+/* "/docs" or "/docs/": the links of a page are relative, so its own address counts. */
+det_status api_get_docs_root(struct request *req)
+{
+    return request_redirect(req, "/docs/index.html");
+}
+
+det_status api_get_docs(struct request *req)
+{
+    const struct webui_file *file = webui_files_find(&docs_files, req->arg[0]);
+    const char *page = arena_printf(&req->mem, "%s.html", req->arg[0]);
+
+    put_page_headers(req);
+    if (file)
+        return reply_file(req, &docs_files, file);
+    if (page && webui_files_find(&docs_files, page)) /* named as for `det docs` */
+        return request_redirect(req, arena_printf(&req->mem, "/docs/%s", page));
+    return err_set(req->err, DET_NOT_FOUND,
+                   "the documentation has no page '%s'; it begins at /docs", req->arg[0]);
 }

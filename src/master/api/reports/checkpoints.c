@@ -12,6 +12,7 @@
 #include "master/changes/changes.h"
 #include "master/heart/journal.h"
 #include "master/request/access.h"
+#include "model/checkpoint_keep.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/trial_view.h"
@@ -115,6 +116,13 @@ static det_status metadata_text(const struct json *metadata, struct arena *mem,
     return DET_OK;
 }
 
+/* Files that a run left behind (the key `keep`).  They are not a state to start from and
+ * have no metric, so they count nowhere, and only people delete them. */
+static bool is_kept_files(const struct json *metadata)
+{
+    return strcmp(json_str(json_get(metadata, "kind"), ""), CHECKPOINT_KEPT_FILES) == 0;
+}
+
 det_status checkpoints_from_body(const struct checkpoint_body *body,
                                  const struct allocation *maker, int64_t now_us,
                                  struct arena *mem, struct checkpoint *ret_row,
@@ -148,6 +156,7 @@ det_status checkpoints_from_body(const struct checkpoint_body *body,
         .size_bytes = size_bytes,
         .report_us = body->report_time ? body->report_time : now_us,
         .storage_id = body->storage_id,
+        .is_late = is_kept_files(body->metadata),
     };
     return DET_OK;
 }
@@ -159,7 +168,7 @@ det_status checkpoints_write(struct db *db, const struct checkpoint *row,
     bool is_new;
     det_status st = store_checkpoint_add(db, row, &is_new, err);
 
-    if (st || !is_new)
+    if (st || !is_new || row->is_late)
         return st;
     event.checkpointed.trial_id = row->trial_id;
     event.checkpointed.run_id = run_id;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory/map.h"
 #include "data/time.h"
 #include "master/api/api.h"
 #include "master/api/experiments/unmanaged.h"
@@ -16,6 +17,7 @@
 #include "master/request/access.h"
 #include "master/request/request_stream.h"
 #include "master/request/waits.h"
+#include "master/watch/meters.h"
 #include "store/experiment/trial.h"
 #include "store/experiment/trial_view.h"
 #include "store/log/log_add.h"
@@ -27,6 +29,8 @@
 #include "store/task/job.h"
 #include "wire/bodies.h"
 #include "wire/queries.h"
+
+enum { LIVE_LINE_MOST = 64 << 10 };
 
 /* ---- prefixes of a line ----------------------------------------------- */
 
@@ -93,13 +97,14 @@ static enum log_stream stream_of(const char *name)
 struct log_state {
     struct log_batch batch;
     struct log_line *lines;
-    int64_t trial_id;
+    int64_t trial_id; /* whose log policies apply; 0: none */
     int64_t experiment_id;
     int64_t supervised; /* the allocation, if its supervisor sends; else 0 */
     int64_t rank;
     const char *agent;
     struct policy_match match;
-    int64_t offset; /* where the sender continues */
+    int64_t offset;  /* where the sender continues */
+    uint32_t stored; /* lines */
     bool answers_offset;
 };
 
@@ -107,13 +112,12 @@ static det_status write_lines(struct write_job *job, struct db *db, struct err *
 {
     struct request *req = REQUEST_OF(job);
     struct log_state *state = req->state;
-    uint32_t stored;
     det_status st = DET_OK;
 
     if (state->supervised)
         st = store_share_check_open(db, state->supervised, state->rank, err);
     if (!st)
-        st = store_log_add(db, &state->batch, &req->mem, &stored, err);
+        st = store_log_add(db, &state->batch, &req->mem, &state->stored, err);
     if (!st && state->batch.sender)
         st = store_log_offset(db, state->batch.sender, &state->offset, err);
     if (!st && state->match.name[0])
@@ -139,6 +143,7 @@ static det_status lines_written(struct request *req)
     struct core_event event = {.kind = EVENT_LOG_POLICY};
     const char *key = waits_key_task(&req->mem, state->batch.task_id);
 
+    meters_add(req->master->meters, METER_LINES_STORED, state->stored);
     if (key)
         waits_wake(req->master->waits, key);
     changes_note_text(req->master->changes, CHANGE_LOGS, state->batch.task_id);
@@ -156,6 +161,7 @@ static det_status store_lines(struct request *req, struct log_state *state)
                                        state->batch.count};
     det_status st = DET_OK;
 
+    meters_add(req->master->meters, METER_LINES_RECEIVED, state->batch.count);
     if (state->trial_id) /* a job has no policies */
         st = log_policies_match(req->master->log_policies, req->db, &lines,
                                 &state->match, req->err);
@@ -186,11 +192,50 @@ static det_status find_origin(struct request *req, const struct allocation *allo
                         allocation->name, rank);
 }
 
+/* [time, text] */
+static det_status read_share_line(struct request *req, const struct json *item,
+                                  const struct log_line *origin, struct log_line *line)
+{
+    const struct json *time = item->kind == JSON_ARRAY ? item->list.first : NULL;
+    const struct json *text = time ? time->next : NULL;
+
+    if (!text || text->kind != JSON_STRING)
+        return err_set(req->err, DET_INVALID, "a line must be [microseconds, text]");
+    *line = *origin;
+    line->time_us = json_i64(time, 0);
+    line->text = text->string.text;
+    line->len = (uint32_t)text->string.len;
+    read_prefixes(line);
+    return DET_OK;
+}
+
+/* What a supervisor's next line shows while it is being rewritten. */
+static det_status read_live_line(struct request *req, const struct json *item,
+                                 const struct log_line *origin, struct log_state *state)
+{
+    struct log_line *line;
+    det_status st;
+
+    if (!item || json_is_null(item))
+        return DET_OK;
+    line = arena_new(&req->mem, struct log_line);
+    if (!line)
+        return DET_NOMEM;
+    st = read_share_line(req, item, origin, line);
+    if (!st && line->len > LIVE_LINE_MOST)
+        return err_set(req->err, DET_INVALID, "live has %u bytes; the most are %d",
+                       (unsigned)line->len, LIVE_LINE_MOST);
+    state->batch.live = line;
+    return st;
+}
+
 /* [[time, text], ...] of a supervisor. */
 static det_status read_share_lines(struct request *req, const struct json *list,
                                    const struct log_line *origin,
                                    struct log_state *state)
 {
+    det_status st = DET_OK;
+
     if (list->kind != JSON_ARRAY)
         return err_set(req->err, DET_INVALID, "lines is %s; expected a list",
                        json_kind_name(list->kind));
@@ -198,18 +243,9 @@ static det_status read_share_lines(struct request *req, const struct json *list,
     if (!state->lines)
         return DET_NOMEM;
     json_each(item, list) {
-        const struct json *time = item->kind == JSON_ARRAY ? item->list.first : NULL;
-        const struct json *text = time ? time->next : NULL;
-        struct log_line *line = &state->lines[state->batch.count++];
-
-        if (!text || text->kind != JSON_STRING)
-            return err_set(req->err, DET_INVALID,
-                           "a line must be [microseconds, text]");
-        *line = *origin;
-        line->time_us = json_i64(time, 0);
-        line->text = text->string.text;
-        line->len = (uint32_t)text->string.len;
-        read_prefixes(line);
+        st = read_share_line(req, item, origin, &state->lines[state->batch.count++]);
+        if (st)
+            return st;
     }
     return DET_OK;
 }
@@ -251,6 +287,8 @@ det_status api_share_logs(struct request *req)
     origin.allocation = allocation.name;
     origin.stream = stream_of(body->stream);
     st = read_share_lines(req, body->lines, &origin, state);
+    if (!st)
+        st = read_live_line(req, body->live, &origin, state);
     if (st)
         return st;
     state->batch.task_id = allocation.task_id;
@@ -258,7 +296,9 @@ det_status api_share_logs(struct request *req)
                                        body->rank, body->stream);
     state->batch.offset = body->offset;
     state->batch.end_offset = body->end_offset;
-    state->trial_id = allocation.trial_id;
+    /* Lines of a run that was given up say nothing about the trial's present one. */
+    if (allocation.state != ALLOCATION_TERMINATED)
+        state->trial_id = allocation.trial_id;
     state->experiment_id = allocation.experiment_id;
     state->rank = body->rank;
     if (req->caller.kind == CALLER_SUPERVISOR)
@@ -288,6 +328,8 @@ det_status api_trial_output(struct request *req)
         return st;
     origin.stream = stream_of(body->stream);
     st = read_share_lines(req, body->lines, &origin, state);
+    if (!st)
+        st = read_live_line(req, body->live, &origin, state);
     if (st)
         return st;
     state->batch.task_id = trial.row.task_id;
@@ -389,6 +431,8 @@ struct follow_state {
     bool follows;
     int64_t left; /* lines still wanted; -1: all */
     const char *key;
+    bool shows_live;    /* also lines that are being rewritten */
+    uint64_t live_hash; /* of what was sent of them; 0: nothing */
 };
 
 void logs_print_line(struct buf *text, const struct log_line *line)
@@ -446,6 +490,8 @@ static det_status render_line(struct json_writer *w, const struct log_line *line
     jw_object(w, NULL);
     jw_object(w, "result");
     jw_str(w, "id", id);
+    if (!line->id)
+        jw_bool(w, "isLive", true);
     if (state->trial_id)
         jw_i64(w, "trialId", state->trial_id);
     else
@@ -479,6 +525,38 @@ static det_status render_lines(struct json_writer *w, const struct log_page *pag
 
     for (uint32_t i = 0; !st && i < page->count; i++)
         st = render_line(w, &page->line[i], state, &text);
+    return st;
+}
+
+static uint64_t hash_lines(const struct log_page *page)
+{
+    uint64_t hash = 0;
+
+    for (uint32_t i = 0; i < page->count; i++)
+        hash = hash_number(hash ^ (uint64_t)page->line[i].time_us) ^
+               hash_bytes(page->line[i].text, page->line[i].len);
+    return hash;
+}
+
+/* After the last line: what the lines that are being rewritten show, if it has changed, or
+ * if other lines came (a terminal has printed those over it). */
+static det_status render_live(struct request *req, struct follow_state *state,
+                              bool has_lines, struct json_writer *w)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(16 << 20);
+    struct log_page page;
+    uint64_t hash;
+    det_status st;
+
+    if (!state->shows_live)
+        return DET_OK;
+    st = store_log_live(req->db, &state->query, &mem, &page, req->err);
+    if (st)
+        return st;
+    hash = hash_lines(&page);
+    if (hash != state->live_hash || has_lines)
+        st = render_lines(w, &page, state);
+    state->live_hash = hash;
     return st;
 }
 
@@ -545,8 +623,11 @@ static det_status next_lines(struct request *req, struct buf *out,
     *ret_more = NET_MORE;
     if (state->left == 0)
         *ret_more = NET_END;
-    else if (page.is_end)
-        st = end_or_wait(req, state, mark, was_over, ret_more);
+    else if (page.is_end) {
+        st = render_live(req, state, page.count > 0, &w);
+        if (!st)
+            st = end_or_wait(req, state, mark, was_over, ret_more);
+    }
     return st ? st : out->status;
 }
 
@@ -591,6 +672,7 @@ static det_status stream_logs(struct request *req, const char *task_id,
     state->trial_id = trial_id;
     state->follows = in->follow;
     state->left = in->limit ? in->limit : -1;
+    state->shows_live = in->live;
     state->key = waits_key_task(&req->mem, task_id);
     req->state = state;
     return state->key ? request_stream(req, next_lines) : DET_NOMEM;

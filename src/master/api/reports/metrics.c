@@ -17,6 +17,7 @@
 #include "master/heart/journal.h"
 #include "master/request/access.h"
 #include "master/request/request_stream.h"
+#include "master/watch/meters.h"
 #include "store/experiment/trial.h"
 #include "store/experiment/trial_view.h"
 #include "store/experiment/unmanaged.h"
@@ -55,27 +56,35 @@ bool metrics_is_validation(const struct metric_report *report)
 }
 
 det_status metrics_write(struct db *db, const struct metric_report *report,
-                         struct arena *mem, struct err *err)
+                         struct arena *mem, bool *ret_is_new, struct err *err)
 {
-    bool is_new;
-    det_status st = store_metric_add(db, report, mem, &is_new, err);
+    det_status st = store_metric_add(db, report, mem, ret_is_new, err);
 
-    if (!st && is_new && metrics_is_validation(report))
+    if (!st && *ret_is_new && !report->is_late && metrics_is_validation(report))
         st = write_validation(db, report, mem, err);
     return st;
 }
 
+struct sent_report {
+    struct metric_report report;
+    bool is_new; /* it was not stored before */
+};
+
 static det_status write_report(struct write_job *job, struct db *db, struct err *err)
 {
     struct request *req = REQUEST_OF(job);
+    struct sent_report *sent = req->state;
 
-    return metrics_write(db, req->state, &req->mem, err);
+    return metrics_write(db, &sent->report, &req->mem, &sent->is_new, err);
 }
 
 static void note_report(struct request *req)
 {
-    const struct metric_report *report = req->state;
+    const struct sent_report *sent = req->state;
+    const struct metric_report *report = &sent->report;
 
+    if (sent->is_new)
+        meters_add(req->master->meters, METER_REPORTS_STORED, 1);
     changes_note(req->master->changes, CHANGE_METRICS, report->trial_id,
                  req->experiment_id);
     if (metrics_is_validation(report))
@@ -122,11 +131,13 @@ det_status metrics_check(const struct metric_report *report, struct err *err)
 det_status api_report_metrics(struct request *req)
 {
     const struct report_metrics_body *body = req->body;
-    struct metric_report *report = arena_new(&req->mem, struct metric_report);
+    struct sent_report *sent = arena_new(&req->mem, struct sent_report);
+    struct metric_report *report;
     det_status st;
 
-    if (!report)
+    if (!sent)
         return DET_NOMEM;
+    report = &sent->report;
     st = request_id(req, 0, &report->trial_id);
     if (st)
         return st;
@@ -137,12 +148,14 @@ det_status api_report_metrics(struct request *req)
     report->report_us = body->metrics.report_time ? body->metrics.report_time
                                                   : master_now_us(req->master);
     report->avg = body->metrics.metrics.avg_metrics;
+    report->names_most = req->master->metric_names_most;
     if (!json_is_null(body->metrics.metrics.batch_metrics))
         report->batch = body->metrics.metrics.batch_metrics;
     st = metrics_check(report, req->err);
     if (st)
         return st;
-    req->state = report;
+    meters_add(req->master->meters, METER_REPORTS_RECEIVED, 1);
+    req->state = sent;
     req->experiment_id = change_notes_experiment_of(req, report->trial_id);
     req->committed = note_report;
     return request_write(req, write_report,
@@ -308,6 +321,11 @@ det_status api_post_run_metadata(struct request *req)
 
     if (!st && (!body->metadata || body->metadata->kind != JSON_OBJECT))
         st = err_set(req->err, DET_INVALID, "metadata must be an object");
+    if (!st &&
+        json_count(body->metadata) > TRIAL_METADATA_VALUES) /* not on the writer */
+        st = err_set(req->err, DET_TOO_LARGE,
+                     "metadata has %zu values; expected %d at most",
+                     json_count(body->metadata), TRIAL_METADATA_VALUES);
     return st ? st : request_write(req, write_metadata, NULL);
 }
 
@@ -374,7 +392,7 @@ static det_status next_reports(struct request *req, struct buf *out,
         const struct metric_row *last = &rows[count - 1];
 
         query->has_cursor = true;
-        query->after_run = last->run_id;
+        query->after_run = last->place;
         query->after_steps = last->has_steps ? last->steps : -1;
         query->after_id = last->id;
         query->after_group = arena_strdup(&req->mem, last->group);

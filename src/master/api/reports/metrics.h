@@ -21,9 +21,10 @@ struct runner_metadata_body;
 
 /* DET_INVALID: the group or the steps are not possible. */
 det_status metrics_check(const struct metric_report *report, struct err *err);
-/* Inside a write job: stores the row, and the journal entry of a new validation. */
+/* Inside a write job: stores the row, unless it is there, and the journal entry of a new
+ * validation. */
 det_status metrics_write(struct db *db, const struct metric_report *report,
-                         struct arena *mem, struct err *err);
+                         struct arena *mem, bool *ret_is_new, struct err *err);
 /* After the commit of a validation or a checkpoint: the heart reads its journal entry, and
  * the collector may find more to remove. */
 det_status metrics_notify_heart(struct request *req);

@@ -13,8 +13,11 @@
  * everything without savepoints.  If a record is refused, everything is rolled back and
  * written again with a savepoint per record.
  *
- * Once the run is over, the whole batch is refused with DET_STATE, and its supervisor ends
- * the task. */
+ * A run that the platform has given up (its agent was cut off, say) still delivers what it
+ * had accepted.  Its reports and checkpoints are stored as archived, and alerts as lines;
+ * nothing of it is an event, and progress and states are dropped.  The answer says that the
+ * task must end.  Once the end of the share was reported, batches are refused with
+ * DET_STATE. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -28,6 +31,7 @@
 #include "master/heart/heart.h"
 #include "master/heart/journal.h"
 #include "master/request/waits.h"
+#include "master/watch/meters.h"
 #include "model/field.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/engine/db.h"
@@ -53,6 +57,7 @@ struct item {
     enum report_kind kind;
     det_status status; /* of a refused record; else DET_OK */
     const char *error;
+    const char *dropped; /* which of its metrics were not stored; NULL: none */
     union {
         struct metric_report metrics;
         struct checkpoint *checkpoint;
@@ -72,12 +77,14 @@ struct batch_state {
     uint32_t count;
     const char *group; /* of the last metrics; the next ones mostly have the same */
     int64_t stored;    /* the mark, once the job is done */
+    uint32_t added;    /* records that the job stored */
     bool has_events;
     bool has_validations;
     bool has_lines;
     uint32_t kinds;    /* bits of 1 << enum report_kind */
     bool is_unmanaged; /* the records are of one trial and any of its runs */
     int64_t run;       /* the run of the last item written, if unmanaged */
+    bool is_late;      /* the run was given up */
 };
 
 /* Whether the record itself is invalid. */
@@ -150,6 +157,8 @@ static det_status read_metrics(struct request *req, const struct report *record,
         .steps = values->steps,
         .report_us = record->time_us > 0 ? record->time_us : master_now_us(req->master),
         .values = values,
+        .names_most = req->master->metric_names_most,
+        .ret_dropped = &item->dropped,
     };
     st = metrics_check(report, err);
     if (st || !metrics_is_validation(report))
@@ -362,6 +371,7 @@ static det_status read_items(struct request *req, const char *at, size_t len)
     struct batch_state *state = req->state;
     det_status st = DET_OK;
 
+    meters_add(req->master->meters, METER_REPORTS_RECEIVED, state->head.count);
     state->item = arena_array(&req->mem, struct item, (size_t)state->head.count + 1);
     state->values =
         arena_array(&req->mem, struct report_metrics, (size_t)state->head.count + 1);
@@ -433,10 +443,24 @@ static det_status switch_run(struct batch_state *state, struct db *db, int64_t r
     return st;
 }
 
-static det_status write_item(struct request *req, struct db *db,
-                             const struct item *item, struct err *err)
+/* What says how the trial is, and has no meaning once its run was given up. */
+static det_status write_state(const struct batch_state *state, struct db *db,
+                              const struct item *item, struct err *err)
+{
+    if (item->kind == REPORT_STATUS)
+        return store_trial_set_runner_state(db, state->maker.trial_id,
+                                            item->state->state, err);
+    if (item->kind == REPORT_PROGRESS && state->is_unmanaged)
+        return store_unmanaged_progress(db, state->maker.trial_id,
+                                        item->event->progress.progress, err);
+    return journal_add(db, item->event, err);
+}
+
+static det_status write_item(struct request *req, struct db *db, struct item *item,
+                             struct err *err)
 {
     struct batch_state *state = req->state;
+    bool is_new; /* counted by the number: note_stored() */
 
     switch (item->kind) {
     case REPORT_METRICS:
@@ -446,19 +470,15 @@ static det_status write_item(struct request *req, struct db *db,
             if (st)
                 return st;
         }
-        return metrics_write(db, &item->metrics, &req->mem, err);
+        item->metrics.is_late = state->is_late;
+        return metrics_write(db, &item->metrics, &req->mem, &is_new, err);
     case REPORT_CHECKPOINT:
+        item->checkpoint->is_late |= state->is_late;
         return checkpoints_write(db, item->checkpoint, state->maker.run_id, err);
     case REPORT_PROGRESS:
-        if (state->is_unmanaged)
-            return store_unmanaged_progress(db, state->maker.trial_id,
-                                            item->event->progress.progress, err);
-        return journal_add(db, item->event, err);
     case REPORT_EARLY_EXIT:
-        return journal_add(db, item->event, err);
     case REPORT_STATUS:
-        return store_trial_set_runner_state(db, state->maker.trial_id,
-                                            item->state->state, err);
+        return state->is_late ? DET_OK : write_state(state, db, item, err);
     case REPORT_ALERT:
         return write_line(req, db, item->line, err);
     }
@@ -515,15 +535,34 @@ static det_status write_all(struct request *req, struct db *db, struct err *err)
     return is_invalid_record(st) ? write_items(req, db, true, err) : st;
 }
 
+static det_status read_mark(struct batch_state *state, struct db *db, struct err *err)
+{
+    struct report_mark mark = {0};
+    det_status st;
+
+    if (state->is_unmanaged)
+        return store_unmanaged_mark(db, state->maker.trial_id, &state->stored, err);
+    st = store_report_mark(db, &state->sender, &mark, err);
+    state->stored = mark.number;
+    state->is_late = mark.is_late;
+    return st;
+}
+
+static void note_stored(struct batch_state *state, int64_t last)
+{
+    for (uint32_t i = 0; i < state->count; i++)
+        state->added +=
+            !state->item[i].status && (int64_t)state->item[i].number > state->stored;
+    state->stored = last;
+}
+
 static det_status write_batch(struct write_job *job, struct db *db, struct err *err)
 {
     struct request *req = REQUEST_OF(job);
     struct batch_state *state = req->state;
     int64_t last = (int64_t)state->head.last;
     int64_t trial = state->maker.trial_id;
-    det_status st = state->is_unmanaged
-                        ? store_unmanaged_mark(db, trial, &state->stored, err)
-                        : store_report_mark(db, &state->sender, &state->stored, err);
+    det_status st = read_mark(state, db, err);
 
     /* A duplicate batch, or one that leaves a gap. */
     if (st || last <= state->stored || (int64_t)state->head.first > state->stored + 1)
@@ -533,7 +572,7 @@ static det_status write_batch(struct write_job *job, struct db *db, struct err *
         st = state->is_unmanaged ? store_unmanaged_mark_set(db, trial, last, err)
                                  : store_report_mark_set(db, &state->sender, last, err);
     if (!st)
-        state->stored = last;
+        note_stored(state, last);
     return st;
 }
 
@@ -548,6 +587,7 @@ static void note_batch(struct request *req)
     int64_t trial = state->maker.trial_id;
     int64_t experiment = state->maker.experiment_id;
 
+    meters_add(req->master->meters, METER_REPORTS_STORED, state->added);
     if (state->kinds & 1u << REPORT_METRICS)
         changes_note(changes, CHANGE_METRICS, trial, experiment);
     if (state->kinds & 1u << REPORT_CHECKPOINT)
@@ -574,16 +614,18 @@ static det_status reply_batch(struct request *req)
         waits_wake(req->master->waits, key);
     jw_object(&req->w, NULL);
     jw_i64(&req->w, "stored", state->stored);
+    jw_bool(&req->w, "mustEnd", state->is_late);
     jw_array(&req->w, "refused");
     for (uint32_t i = 0; i < state->count; i++) {
         const struct item *item = &state->item[i];
 
-        if (!item->status || (int64_t)item->number > state->stored)
+        if ((!item->status && !item->dropped) || (int64_t)item->number > state->stored)
             continue;
         jw_object(&req->w, NULL);
         jw_i64(&req->w, "number", (int64_t)item->number);
-        jw_str(&req->w, "status", det_status_name(item->status));
-        jw_str(&req->w, "error", item->error);
+        jw_str(&req->w, "status",
+               det_status_name(item->status ? item->status : DET_INVALID));
+        jw_str(&req->w, "error", item->status ? item->error : item->dropped);
         jw_end_object(&req->w);
     }
     jw_end_array(&req->w);

@@ -5,6 +5,7 @@
  * The columns are the fixed ones, then four per metric (last, max, mean, min), one per
  * hyperparameter (hp.<dotted name>) and, for trials, one per key of their metadata
  * (metadata.<dotted name>).  A name that occurs with two types has no type. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/memory/vec.h"
 #include "master/api/api.h"
 #include "master/api/spaces/spaces.h"
+#include "model/experiment_text.h"
 #include "store/metric/metric_names.h"
 #include "store/metric/metric_summary.h"
 #include "store/space/project.h"
@@ -340,12 +342,29 @@ static det_status render_metric(struct request *req, const struct json *metric)
     return DET_OK;
 }
 
+/* A table with more columns could be neither sent nor shown. */
+static det_status check_columns(const struct request *req, int64_t project_id,
+                                size_t count)
+{
+    if (count <= PROJECT_COLUMNS_MOST)
+        return DET_OK;
+    return err_set(
+        req->err, DET_TOO_LARGE,
+        "the experiments of project %" PRId64
+        " have %zu different names of one kind (metrics, hyperparameters or "
+        "metadata); a table has columns for %d: move some of them to another "
+        "project",
+        project_id, count, PROJECT_COLUMNS_MOST);
+}
+
 static det_status render_metrics(struct request *req, int64_t project_id)
 {
     struct json *names;
     det_status st =
         store_metric_names_in_project(req->db, project_id, &req->mem, &names, req->err);
 
+    if (!st)
+        st = check_columns(req, project_id, json_first(names) ? names->list.count : 0);
     if (st)
         return st;
     json_each(metric, names) {
@@ -366,6 +385,9 @@ static det_status render_leaves(struct request *req, int64_t project_id,
     CLEANUP(name_set_done) struct name_set set = {.mem = &req->mem};
     det_status st = collect(req->db, project_id, add, &set, req->err);
 
+    if (st)
+        return st;
+    st = check_columns(req, project_id, set.all.count);
     if (st)
         return st;
     name_set_sort(&set);

@@ -82,7 +82,7 @@ static det_status choose_place(struct request *req, struct submission *state)
 /* A fork without files uses the files of its original. */
 static det_status load_files(struct request *req, struct submission *state)
 {
-    CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(SUBMIT_FILES_LIMIT);
+    CLEANUP(buf_done) struct buf tgz = request_buf(req, SUBMIT_FILES_LIMIT);
     const struct create_generic_task_body *body = req->body;
     struct job_view from;
     det_status st = DET_OK;
@@ -99,8 +99,8 @@ static det_status load_files(struct request *req, struct submission *state)
                                req->err);
     if (st)
         return st;
-    state->files = arena_strndup(&req->mem, tgz.data, tgz.len);
     state->files_len = tgz.len;
+    state->files = arena_keep(&req->mem, &tgz);
     return state->files ? DET_OK : DET_NOMEM;
 }
 
@@ -166,7 +166,7 @@ det_status api_create_generic_task(struct request *req)
         st = load_config(req, state);
     if (!st)
         st = load_files(req, state);
-    net_request_drop_body(req->x);
+    request_drop_body(req);
     return st ? st : submit_job(req, state);
 }
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/base64.h"
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/render.h"
@@ -292,8 +291,7 @@ det_status api_get_task(struct request *req)
 
 det_status api_get_context(struct request *req)
 {
-    CLEANUP(buf_done) struct buf tgz = BUF_INIT;
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf tgz = request_buf(req, 0);
     struct allocation *rows;
     uint32_t count = 0;
     det_status st = find_runs(req, &rows, &count);
@@ -304,9 +302,8 @@ det_status api_get_context(struct request *req)
                                                      &tgz, req->err);
     if (st)
         return st;
-    base64_encode(&text, tgz.data, tgz.len);
     jw_object(&req->w, NULL);
-    jw_strn(&req->w, "b64Tgz", text.data, text.len);
+    jw_base64(&req->w, "b64Tgz", tgz.data, tgz.len);
     jw_end_object(&req->w);
-    return text.status;
+    return DET_OK;
 }

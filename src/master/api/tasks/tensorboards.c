@@ -393,7 +393,7 @@ static det_status check_sources(struct request *req)
 static det_status read_sources(struct request *req, struct launch *launch)
 {
     const struct launch_tensorboard_body *body = req->body;
-    CLEANUP(buf_done) struct buf tgz = BUF_LIMITED(SUBMIT_FILES_LIMIT);
+    CLEANUP(buf_done) struct buf tgz = request_buf(req, SUBMIT_FILES_LIMIT);
     CLEANUP(buf_done) struct buf text = BUF_INIT;
     struct json_writer w = JSON_WRITER(&text);
     det_status st = check_sources(req);
@@ -407,8 +407,8 @@ static det_status read_sources(struct request *req, struct launch *launch)
     jw_i64s(&w, "trialIds", body->trial_ids.at, body->trial_ids.count);
     jw_end_object(&w);
     launch->sources = arena_strndup(&req->mem, text.data, text.len);
-    launch->files = arena_strndup(&req->mem, tgz.data, tgz.len);
     launch->files_len = tgz.len;
+    launch->files = arena_keep(&req->mem, &tgz);
     return launch->sources && launch->files && !text.status ? DET_OK : DET_NOMEM;
 }
 
