@@ -186,10 +186,10 @@ class Campaign:
         return [there[int(which * len(there))]]
 
     def kill(self, process):
-        if len(self.kills) >= self.args.kills or not self.world.kill(process):
-            return
-        self.say(f"killed {process}")
-        self.kills.append((process.role, process.of()))
+        victim = self.world.kill(process) if len(self.kills) < self.args.kills else None
+        if victim:
+            self.say(f"killed {victim}{'' if victim.role == process.role else ', which looked like ' + process.role}")
+            self.kills.append((victim.role, victim.of()))
 
     def pids(self):
         return {p.pid for p in self.world.processes()}
@@ -215,10 +215,10 @@ class Campaign:
         tasks = [p for p in self.world.tasks_of(name) if p.role == "supervisor" or not trains]
         self.say(f"agent {name} is cut off, with {len(tasks)} processes of its tasks")
         for process in tasks:
-            self.world.kill(process, signal.SIGSTOP)
+            self.world.signal(process, signal.SIGSTOP)
         time.sleep(LONG_S)
         for process in tasks:
-            self.world.kill(process, signal.SIGCONT)
+            self.world.signal(process, signal.SIGCONT)
 
     def fault(self):
         """One of faults.py.  Without kills, it begins on a platform that is up, and ends before anybody is given up."""

@@ -118,10 +118,10 @@ def freeze(campaign, rng):
     seconds = rng.choice([0.1, 1, 3]) * rng.random()
     campaign.say(f"freeze of {[str(v) for v in victims]}")
     for process in victims:
-        campaign.world.kill(process, signal.SIGSTOP)
+        campaign.world.signal(process, signal.SIGSTOP)
     time.sleep(seconds)
     for process in victims:
-        campaign.world.kill(process, signal.SIGCONT)
+        campaign.world.signal(process, signal.SIGCONT)
 
 
 def group_of(pid):

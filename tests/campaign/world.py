@@ -39,6 +39,15 @@ def pick_port(start):
     raise RuntimeError("no port is free")
 
 
+def is_running(pid):
+    """Returns false for a process that is stopped, and for one that has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "TtZX"
+    except OSError:
+        return False
+
+
 class Process:
     def __init__(self, pid, args, env):
         self.pid, self.args = pid, args
@@ -103,33 +112,41 @@ class World:
 
     # ---- processes
 
-    def processes(self):
-        mark = b"HOME=" + self.home.encode()
-        found = []
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == os.getpid():
-                continue
-            try:
-                with open(f"/proc/{name}/environ", "rb") as f:
-                    env = f.read().split(b"\0")
-                if mark not in env:
-                    continue
-                with open(f"/proc/{name}/cmdline", "rb") as f:
-                    args = f.read().decode(errors="replace").split("\0")[:-1]
-            except OSError:
-                continue  # gone meanwhile
-            if args:
-                pairs = dict(e.decode(errors="replace").partition("=")[::2] for e in env)
-                found.append(Process(int(name), args, pairs))
-        return found
+    def look_at(self, pid):
+        """The process of that number; None if it is not ours or has ended."""
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                env = f.read().split(b"\0")
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                args = f.read().decode(errors="replace").split("\0")[:-1]
+        except OSError:
+            return None
+        if b"HOME=" + self.home.encode() not in env or not args:
+            return None
+        return Process(pid, args, dict(e.decode(errors="replace").partition("=")[::2] for e in env))
 
-    def kill(self, process, number=signal.SIGKILL):
-        """False: it has ended already."""
+    def processes(self):
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+        return [process for process in map(self.look_at, pids) if process]
+
+    def signal(self, process, number):
+        """Returns false if it has ended already."""
         try:
             os.kill(process.pid, number)
         except ProcessLookupError:
             return False
         return True
+
+    def kill(self, process):
+        """Returns what was killed, or None.  The process is stopped before we look: a child that an agent has just forked
+        still looks like an agent, and becomes a supervisor in the moment in which it would be killed."""
+        if not self.signal(process, signal.SIGSTOP):
+            return None
+        until = time.monotonic() + 5
+        while is_running(process.pid) and time.monotonic() < until:
+            time.sleep(0.001)
+        victim = self.look_at(process.pid)
+        return victim if self.signal(process, signal.SIGKILL if victim else signal.SIGCONT) else None
 
     def agent_data(self, agent):
         return self.data + "/agent" if self.kind == "serve" else f"{self.directory}/agent-{agent}"
@@ -189,7 +206,7 @@ class World:
         for role in ("master",) if self.kind == "serve" else ("agent", "master"):
             for process in self.processes():
                 if process.role == role:
-                    self.kill(process, signal.SIGTERM)
+                    self.signal(process, signal.SIGTERM)
             self.wait_for(lambda: not [p for p in self.processes() if p.role == role], 60)
 
     def wait_for(self, what, seconds):
