@@ -110,6 +110,35 @@ says_not 'not deterministic'
 fails 1 'programs are told that, too' proof amnesia/const.yaml amnesia --kills 3 --seed 5
 same 'it is the resume' '["resume",true]' "$(found '[.cause, .twin.same]')"
 
+# ---- on GPUs, undisturbed runs may agree by chance
+
+if command -v cc >/dev/null; then
+    cat >nvml.c <<'END'
+#include <stdio.h>
+int nvmlInit_v2(void) { return 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = 1; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **gpu) { *gpu = (char *)gpu + i; return 0; }
+int nvmlDeviceGetName(void *gpu, char *text, unsigned size) { return snprintf(text, size, "Test GPU") < 0 || !gpu; }
+int nvmlDeviceGetUUID(void *gpu, char *text, unsigned size) { return snprintf(text, size, "GPU-1") < 0 || !gpu; }
+END
+    cc -shared -fPIC -o libnvidia-ml.so.1 nvml.c
+    LD_LIBRARY_PATH="$T" det agent run --data-dir "$T/gpus" --id gpus >gpus.log 2>&1 &
+    AGENT=$!
+    soon 'an agent has a GPU' sh -c 'det slot list --csv | grep -q "^gpus,0,CUDA"'
+    fails 1 'the resume is not blamed for what may be chance' \
+        det resume-proof amnesia/const.yaml amnesia --kills 3 --seed 5
+    says 'but on GPUs that may be chance'
+    says 'Set reproducibility: {deterministic: true} and prove it again'
+    fails 1 'it is, if the program is deterministic' det resume-proof amnesia/const.yaml amnesia --kills 3 --seed 5 \
+        --config reproducibility.deterministic=true
+    says 'the cause is the resume'
+    kill -TERM $AGENT
+    wait $AGENT
+else
+    skip 'the resume is not blamed for what may be chance' 'there is no compiler'
+fi
+
 # ---- what was lost and redone
 
 ok 'what is meant to differ can be left out' proof clock/const.yaml clock --kills 3 --seed 5 \

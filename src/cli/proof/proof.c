@@ -396,6 +396,20 @@ static det_status run_killed(struct proof *proof, const char *name,
     return st ? st : compare_results(proof, undisturbed, &outcome, &proof->parts);
 }
 
+static det_status find_gpus(struct proof *proof)
+{
+    struct json *reply;
+    det_status st = cli_get(proof->cli, &reply, "/api/v1/agents");
+
+    if (st)
+        return st;
+    json_each(agent, json_get(reply, "agents"))
+        json_each(slot, json_get(agent, "slots"))
+            if (strcmp(json_str(json_path(slot, "device.type"), ""), "TYPE_CPU") != 0)
+                proof->has_gpus = true;
+    return DET_OK;
+}
+
 /* Without a twin, the result is shown without a cause. */
 static det_status run_twin(struct proof *proof, const char *name,
                            struct run_result *undisturbed)
@@ -438,6 +452,8 @@ static det_status run_experiments(struct proof *proof)
         before = proof->landed;
         st = run_killed(proof, name, &undisturbed);
     }
+    if (!st && !proof_is_same(&proof->parts))
+        st = find_gpus(proof);
     if (!st && !proof_is_same(&proof->parts))
         st = run_twin(proof, name, &undisturbed);
     vec_done(&undisturbed.reports.all);

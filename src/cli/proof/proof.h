@@ -35,6 +35,7 @@ struct proof {
     int64_t resumed;          /* of these: runs that started from a checkpoint */
     VEC(int64_t) experiments; /* the undisturbed one first */
     bool is_deterministic;    /* the configuration has reproducibility.deterministic */
+    bool has_gpus;            /* an agent of the cluster has one */
     int64_t steps;            /* of the final checkpoint */
     const char *framework;    /* of its metadata; NULL: not known */
     const struct proof_profile *profile;

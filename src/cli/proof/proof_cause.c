@@ -54,7 +54,9 @@ enum proof_cause proof_find_cause(const struct proof_evidence *evidence,
     /* At the batch of the checkpoint itself, a resumed run may have reported again. */
     if (killed.group && killed.difference->place < evidence->first_resume)
         return PROOF_CAUSE_PROGRAM;
-    return evidence->twin ? PROOF_CAUSE_RESUME : PROOF_CAUSE_UNKNOWN;
+    if (!evidence->twin)
+        return PROOF_CAUSE_UNKNOWN;
+    return evidence->may_agree_by_chance ? PROOF_CAUSE_UNSURE : PROOF_CAUSE_RESUME;
 }
 
 static bool is_same_name(const char *a, const char *b)

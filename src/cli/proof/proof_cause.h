@@ -8,7 +8,11 @@
  *   1. the twin differs from the first run: nobody has killed either of them;
  *   2. a metric of the killed run differs at a batch before the checkpoint that it resumed
  *      from after the first kill: it was computed before that kill.  This also catches a
- *      program whose twin is equal by chance. */
+ *      program whose twin is equal by chance.
+ *
+ * On a GPU, twins are often equal by chance: atomic additions usually come in the same
+ * order, and then in another one.  There the resume is blamed only if the program was told
+ * to be deterministic. */
 #ifndef CLI_PROOF_PROOF_CAUSE_H
 #define CLI_PROOF_PROOF_CAUSE_H
 
@@ -21,6 +25,7 @@ struct proof_parts;
 enum proof_cause {
     PROOF_NO_CAUSE,      /* nothing differs */
     PROOF_CAUSE_UNKNOWN, /* there is no twin: it has failed */
+    PROOF_CAUSE_UNSURE,  /* the twin is the same, maybe by chance */
     PROOF_CAUSE_RESUME,
     PROOF_CAUSE_PROGRAM,
 };
@@ -40,6 +45,7 @@ struct proof_evidence {
     /* Batches of the checkpoint that the killed experiment resumed from after its first
      * kill; 0: it started again, and its reports of before were lost. */
     int64_t first_resume;
+    bool may_agree_by_chance; /* it ran on GPUs without reproducibility.deterministic */
 };
 /* Borrows from the parts.  `ret_origin` belongs to the twin, or to the killed run if only
  * sign 2 was seen. */

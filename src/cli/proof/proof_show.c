@@ -36,7 +36,9 @@ static enum proof_cause find_cause(const struct proof *proof,
 {
     struct proof_evidence evidence = {.killed = &proof->parts,
                                       .twin = proof->twin_id ? &proof->twin : NULL,
-                                      .first_resume = proof->first_resume};
+                                      .first_resume = proof->first_resume,
+                                      .may_agree_by_chance =
+                                          proof->has_gpus && !proof->is_deterministic};
 
     return proof_find_cause(&evidence, ret_origin);
 }
@@ -371,6 +373,14 @@ static void show_cause(struct proof *proof)
                 "Experiment %" PRId64
                 ", undisturbed again, ended with the same bits as "
                 "experiment %" PRId64 ": the cause is the resume.\n",
+                proof->twin_id, proof->experiments.at[0]);
+    else if (cause == PROOF_CAUSE_UNSURE)
+        cli_put(cli,
+                "Experiment %" PRId64
+                ", undisturbed again, ended with the same bits as "
+                "experiment %" PRId64 ", but on GPUs that may be chance. Set "
+                "reproducibility: {deterministic: true} and prove it again: if it "
+                "still differs, the cause is the resume.\n",
                 proof->twin_id, proof->experiments.at[0]);
     else
         cli_put(cli,

@@ -524,8 +524,9 @@ TEST(a_difference_is_the_resume_unless_the_program_differs_by_itself)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct curves killed = {.mem = ARENA_INIT(1 << 20)};
         struct curves twin = {.mem = ARENA_INIT(1 << 20)};
-        struct proof_evidence evidence = {&killed.parts, &twin.parts,
-                                          rows[i].first_resume};
+        struct proof_evidence evidence = {.killed = &killed.parts,
+                                          .twin = &twin.parts,
+                                          .first_resume = rows[i].first_resume};
         struct proof_origin origin;
 
         put_loss(&killed, rows[i].killed_at, "{\"loss\":2}");
@@ -534,6 +535,10 @@ TEST(a_difference_is_the_resume_unless_the_program_differs_by_itself)
             evidence.twin = NULL;
         CHECK_EQ(proof_find_cause(&evidence, &origin), rows[i].cause);
         CHECK_EQ(origin.difference ? origin.difference->place : 0, rows[i].origin);
+        evidence.may_agree_by_chance = true; /* only the resume is not blamed then */
+        CHECK_EQ(proof_find_cause(&evidence, &origin),
+                 rows[i].cause == PROOF_CAUSE_RESUME ? PROOF_CAUSE_UNSURE
+                                                     : rows[i].cause);
         curves_done(&killed);
         curves_done(&twin);
     }
