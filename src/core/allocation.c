@@ -249,7 +249,6 @@ void allocation_progressed(struct core *core, struct live_allocation *allocation
         allocation->row.has_progressed)
         return;
     allocation->row.has_progressed = true;
-    allocation->task->has_progressed = true;
     core_touch(core, &allocation->live);
 }
 

@@ -94,8 +94,6 @@ struct live_task {
     const char *id;                     /* the row's task_id */
     struct live_allocation *allocation; /* its run that is not over; NULL: none */
     VEC(int64_t) blocked;               /* agents, in the order they were blocked */
-    bool
-        has_progressed; /* one of its runs; in memory only: see task_can_work() */
 };
 
 /* About what the run of a trial takes that waits for slots (measured). */

@@ -111,13 +111,14 @@ void task_run_over(struct core *core, struct live_task *task,
 bool task_can_work(const struct live_allocation *run)
 {
     const struct live_trial *trial;
-    bool has_progressed = run->row.has_progressed || run->task->has_progressed;
 
     if (run->task->kind == LIVE_JOB)
-        return has_progressed;
+        return run->row.has_progressed;
     trial = CONTAINER_OF(run->task, const struct live_trial, task);
+    /* From rows alone, earlier runs included: a restored core decides the same. */
     return !trial->row.lacks_metric &&
-           (has_progressed || trial->row.latest_checkpoint || trial->row.progress > 0);
+           (run->row.has_progressed || trial->row.is_metric_checked ||
+            trial->row.latest_checkpoint || trial->row.progress > 0);
 }
 
 void task_fails_for_good(struct core *core, struct live_task *task)

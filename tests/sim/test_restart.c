@@ -211,6 +211,42 @@ TEST(after_every_event_the_rows_give_the_same_heart_again)
     end(&life);
 }
 
+/* Whether a program can work at all is known from the rows: what an earlier run did counts
+ * after a restart, too. */
+TEST(a_restored_heart_knows_that_an_earlier_run_made_progress)
+{
+    static const char single[] =
+        "{\"name\":\"t\",\"searcher\":{\"name\":\"single\",\"metric\":\"loss\"},"
+        "\"hyperparameters\":{},\"checkpoint_storage\":{\"type\":\"shared_fs\"},"
+        "\"max_restarts\":5,\"resources\":{\"slots_per_trial\":1}}";
+    struct core_event story[] = {
+        joined("a", 4),
+        submitted(single, true),
+        {.kind = EVENT_VALIDATED, .journal_seq = 1},
+        exited(1, 0, EXIT_FAILED, 2),
+        {.kind = EVENT_TICK}, /* the second run begins */
+        exited(2, 0, EXIT_FAILED, 3),
+    };
+    struct life life;
+
+    story[2].validated.trial_id = story[2].validated.run_id = 1;
+    story[2].validated.metrics = "{\"loss\":0.25}";
+    story[5].share_exited.code = 127; /* its command was not found, on this machine */
+    story[5].share_exited.is_final = true;
+    begin(&life);
+    for (size_t i = 0; i < ARRAY_LEN(story); i++) {
+        CLEANUP(buf_done) struct buf committed = BUF_INIT;
+
+        CHECK_OK(apply(&life, &story[i]));
+        commit(&life);
+        core_dump(life.bed.core, &committed);
+        restart(&life, committed.data);
+    }
+    CHECK(core_trial(life.bed.core, 1));
+    CHECK_EQ(core_trial(life.bed.core, 1)->restarts, 2);
+    end(&life);
+}
+
 /* Applies the event with each allocation failing in turn, until none does. */
 static void apply_without_memory(struct life *life, const struct core_event *event)
 {
