@@ -17,13 +17,23 @@ import {BASE, go} from "./router.js";
 const ROW_LEAST_PX = 30;
 const MOVES = {ArrowDown: 1, j: 1, ArrowUp: -1, k: -1};
 
+// A place for a table whose head stays visible.  While the table fits, its head sticks to the window; a wider table scrolls
+// inside its place, with its head.
+export function tablePlace(table, attributes) {
+    const node = h("div", {...attributes, class: ["table-place", attributes?.class]}, table);
+    const fit = new ResizeObserver(() => node.classList.toggle("fits", table.offsetWidth <= node.clientWidth));
+    fit.observe(node);
+    fit.observe(table);
+    return node;
+}
+
 export function dataTable(options) {
     let {columns, sort = ""} = options;
     const {key = (row) => row.id, selection = null} = options;
     const head = h("thead");
     const body = h("tbody");
     const caption = h("caption", {class: "hidden"}, options.label);
-    const node = h("div", {class: "table-place", role: "region", "aria-label": options.label, tabindex: -1}, h("table", {class: "data"}, caption, head, body));
+    const node = tablePlace(h("table", {class: "data"}, caption, head, body), {role: "region", "aria-label": options.label, tabindex: -1});
     let shown = [];
     let last = null; // the start of a range selection
 

@@ -18,6 +18,7 @@ import {debounce, fill, h} from "../dom.js";
 import {isOver, number, plural, value} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {fetchSeries, seriesFeed} from "../series.js";
+import {tablePlace} from "../table.js";
 import {button, dialog, empty, errorSentence, select, toastError} from "../widgets.js";
 import {throttleInBackground} from "./trial.js";
 
@@ -241,7 +242,7 @@ export async function metricsTab(place, state, ctx) {
         const others = names.filter((row) => !isNumber(row));
         if (drawnTexts === (drawnTexts = JSON.stringify(others))) return;
         fill(texts, others.length > 0 && h("details", {open: texts.firstChild?.open}, h("summary", plural(others.length, "non-numeric metric")),
-            h("div", {class: "table-place"}, h("table", {class: "data"}, h("thead", h("tr", h("th", {scope: "col"}, "Metric"), h("th", {scope: "col"}, state.many ? "Type" : "Last value"))),
+            tablePlace(h("table", {class: "data"}, h("thead", h("tr", h("th", {scope: "col"}, "Metric"), h("th", {scope: "col"}, state.many ? "Type" : "Last value"))),
                 h("tbody", others.slice(0, 200).map((row) => h("tr", h("th", {scope: "row"}, keyOf(row)), h("td", {class: "cut"}, state.many ? row.type : value(row.last)))))))));
     }
 
