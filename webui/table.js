@@ -12,7 +12,9 @@
 // highlighted for a moment, unless its column is quiet.
 
 import {fill, h} from "./dom.js";
+import {number} from "./format.js";
 import {BASE, go} from "./router.js";
+import {button} from "./widgets.js";
 
 const ROW_LEAST_PX = 30;
 const MOVES = {ArrowDown: 1, j: 1, ArrowUp: -1, k: -1};
@@ -25,6 +27,14 @@ export function tablePlace(table, attributes) {
     fit.observe(node);
     fit.observe(table);
     return node;
+}
+
+// "1–100 of 10 000" with two buttons, which call move(offset).
+export function pager(offset, total, size, move) {
+    if (total <= size) return null;
+    return h("div", {class: "bar pager"}, h("span", {class: "dim num"}, `${number(offset + 1)}–${number(Math.min(offset + size, total))} of ${number(total)}`),
+        button("Previous", () => move(Math.max(0, offset - size)), {icon: "left", disabled: offset <= 0}),
+        button("Next", () => move(offset + size), {icon: "right", disabled: offset + size >= total}));
 }
 
 export function dataTable(options) {

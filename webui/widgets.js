@@ -152,8 +152,8 @@ export function saveAs(name, blob) {
     setTimeout(() => URL.revokeObjectURL(anchor.href), 10000); // the browser reads it later
 }
 
-export function copyButton(text, label = "Copy") {
-    return button(label, () => toClipboard(typeof text === "function" ? text() : text).then(() => toast("Copied"), toastError), {icon: "copy"});
+export function copyButton(text, label = "Copy", options) {
+    return button(label, () => toClipboard(typeof text === "function" ? text() : text).then(() => toast("Copied"), toastError), {icon: "copy", ...options});
 }
 
 // Names and values in two columns.
