@@ -84,13 +84,14 @@ class Plots(BrowserTest):
         self.assertTrue(any("lr" in said and "validation_loss" in said for said in page.evaluate(SAID)), page.evaluate(SAID))
 
     def test_no_label_of_an_axis_is_cut_off(self):
-        trials = {name: self.testbed.trials(name)[0] for name in ("search", "numbers")}
-        for size in ({"width": 1280, "height": 800}, PHONE):
-            for address in (f"/det/trials/{trials['search']}/metrics?x=time", f"/det/trials/{trials['numbers']}/metrics", f"/det/experiments/{self.testbed.ids['search']}/search",
-                            f"/det/experiments/{self.testbed.ids['grid']}/search", f"/det/experiments/{self.testbed.ids['search']}/overview"):
-                page = self.drawn(address, viewport=size)
-                expect(page.locator("figure.chart, .scatter").first).to_be_visible()
-                self.shows_whole_texts(page)
+        desk = {"width": 1280, "height": 800}
+        search, numbers = (self.testbed.trials(name)[0] for name in ("search", "numbers"))
+        id_ = self.testbed.ids["search"]
+        for size, address in ((PHONE, f"/det/trials/{search}/metrics?x=time"), (PHONE, f"/det/experiments/{id_}/overview"), (PHONE, f"/det/experiments/{id_}/search"),
+                              (desk, f"/det/trials/{numbers}/metrics"), (desk, f"/det/experiments/{self.testbed.ids['grid']}/search")):
+            page = self.drawn(address, viewport=size)
+            expect(page.locator("figure.chart, .scatter").first).to_be_visible()
+            self.shows_whole_texts(page)
 
     def test_the_menu_of_a_chart_is_visible(self):
         page = self.page_at(f"/det/trials/{self.testbed.trials('search')[0]}/metrics")
