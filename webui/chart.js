@@ -2,9 +2,11 @@
 // chart.js - line charts on uPlot, which is loaded with the first chart.
 //
 //   const chart = lineChart(node, {
-//       title: "loss", xName: "steps",            title, and name of the x axis
+//       title: "loss", xName: "steps", yName,     title, and the labels of the axes; yName: the title unless given
 //       labelOf: (line) => "trial 3",             label of a line
 //       colorOf: (line) => 0,                     index in the palette (lineColors()), or a colour
+//       dashOf: (line) => [6, 4],                 dash pattern of a line, null: solid
+//       legend: false, onPoint: (line) => …,      no legend of its own (chart_legend.js); the mouse points at a line, or at none
 //       format: number, isTime: false,            (value, additional digits) => text; whether x is in unix seconds
 //       isLogX, isLogY, smoothing,                smoothing: 0 … 0.99
 //       isStacked, height, sync: "key",           charts with the same key share a cursor
@@ -15,6 +17,8 @@
 //   chart.update(data)      new data, in the form of series.js
 //   chart.set({smoothing})  changes settings
 //   chart.zoom(range)       sets the zoom; null: everything
+//   chart.hide(keys)        hides the lines with these keys (keyOf) and shows all others
+//   chart.point(key)        highlights a line; null: none
 //   chart.fail(text)        shows why new data could not be read
 //   chart.destroy()
 //
@@ -25,7 +29,7 @@
 // the zoom.  Screen readers announce the value at the cursor.
 
 import {csv, logSplits, ownIndex, place, prepare, splits, stepOf, texts, tick, timeTick, valueAt, xRange, yRange} from "./chart_data.js";
-import {debounce, fill, h} from "./dom.js";
+import {debounce, fill, h, svg} from "./dom.js";
 import {number, plural, time} from "./format.js";
 import {loadStylesheet} from "./stylesheet.js";
 import {button, dialog, icon, menu, saveAs, toast} from "./widgets.js";
@@ -34,6 +38,8 @@ const MANY = 12; // more lines than this: thinner lines, no points, a shortened 
 const FAINT_MAX = 50; // more lines than this: a smoothed line is drawn without the raw one
 const TABLE_ROWS = 1000;
 const NEAR_PX = 60;
+const LABEL_PX = 15; // the label of an axis
+const EDGE_PX = 18; // between the plot and the right edge, at least
 const WHOLE_STEPS = Array.from({length: 48}, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3)); // for axes of whole numbers
 
 // ---- the library, loaded once ----
@@ -73,8 +79,12 @@ export function lineColour(place) {
     if (typeof place === "string") return place;
     const {lines, isDark} = theme();
     if (place < lines.length) return lines[place];
-    return `oklch(${isDark ? 0.75 : 0.55} 0.13 ${(place * 137.508) % 360})`;
+    return `oklch(${(isDark ? 0.7 : 0.5) + (place % 2 ? 0.12 : 0)} 0.13 ${(place * 137.508) % 360})`;
 }
+
+// For lines whose colours cannot all be told apart: the palette solid, then dashed, then dotted, and so on.
+const DASHES = [null, [7, 4], [2, 3], [10, 3, 2, 3]];
+export const lineDash = (place) => DASHES[Math.floor(place / 8) % DASHES.length];
 
 // Gives every key (a trial) an index in the palette, the same for all charts of a page.
 export function lineColors() {
@@ -85,9 +95,24 @@ export function lineColors() {
     };
 }
 
+const ruler = h("canvas").getContext("2d");
+function textWidth(text) {
+    ruler.font = theme().font;
+    return ruler.measureText(text).width;
+}
+function fitText(text, room) {
+    if (textWidth(text) <= room) return text;
+    let kept = text.length;
+    while (kept > 1 && textWidth(text.slice(0, kept) + "…") > room) kept--;
+    return text.slice(0, kept) + "…";
+}
+
 const faded = (colour, part) => `color-mix(in srgb, ${colour} ${Math.round(part * 100)}%, transparent)`;
 
 const fileName = (title, end) => `${title.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^-|-$/g, "") || "chart"}.${end}`;
+
+export const lineSwatch = (colour, dash, kind) => svg("svg", {class: ["chart-swatch", kind], viewBox: "0 0 22 4", "aria-hidden": "true", style: {"--colour": colour}},
+    svg("line", {x1: 0, y1: 2, x2: 22, y2: 2, "stroke-dasharray": dash ? dash.join(" ") : null}));
 
 export function lineChart(node, options) {
     let settings = {title: "", xName: "steps", height: 220, smoothing: 0, isLogX: false, isLogY: false, format: number, isTime: false, ...options};
@@ -108,6 +133,8 @@ export function lineChart(node, options) {
     const keyOf = settings.keyOf || ((line) => `${line.trial}/${line.archived ? `lost ${line.run}` : ""}`);
     const labelOf = (line) => (settings.labelOf ? settings.labelOf(line) : `trial ${line.trial}`) + (line.archived ? ` (lost, run ${line.run})` : "");
     const colourOf = (line) => lineColour(settings.colorOf ? settings.colorOf(line) : order(line.trial));
+    const tall = () => settings.height + LABEL_PX;
+    const dashOf = (line) => line.archived ? [5, 4] : settings.dashOf?.(line) || undefined;
     const xText = (x) => settings.isTime ? time(x * 1000) : `${settings.xName} ${number(x)}`;
 
     // ---- elements ----
@@ -118,14 +145,14 @@ export function lineChart(node, options) {
         [settings.isLogY ? "Linear y axis" : "Logarithmic y axis", () => handle.set({isLogY: !settings.isLogY}), {disabled: settings.isStacked}],
         [settings.isLogX ? "Linear x axis" : "Logarithmic x axis", () => handle.set({isLogX: !settings.isLogX}), {disabled: settings.isTime}],
         ["Save as PNG", savePng], ["Save as CSV", saveCsv],
-    ], {kind: "plain small", icon: "more", title: "More", "aria-label": `More actions for ${settings.title}`});
+    ], {kind: "small chart-more", icon: "more", title: "Table, logarithmic axes, download", "aria-label": `More actions for ${settings.title}`});
     const table = button("as table", asTable, {kind: "plain small chart-table", "aria-label": `${settings.title} as table`});
     const title = h("h3", {title: settings.title}, settings.title);
     const tip = h("div", {class: "chart-tip", hidden: true});
     const veil = h("canvas", {class: "chart-veil"});
     const plot = h("div", {class: "chart-plot", tabindex: 0, role: "application", "aria-roledescription": "line chart", "aria-label": settings.title, onkeydown: keys,
         onblur: () => isPinned && leaveCursor()});
-    plot.style.height = `${settings.height}px`;
+    plot.style.height = `${tall()}px`;
     const legend = h("div", {class: "chart-legend"});
     const note = h("p", {class: "chart-note dim", hidden: true});
     const liveRegion = h("span", {class: "hidden", "aria-live": "polite"});
@@ -166,7 +193,7 @@ export function lineChart(node, options) {
             const strength = (line.archived ? 0.45 : 1) * (data.lines.length > 200 ? 0.6 : 1);
             const points = {show: !isMany() && !line.archived && !settings.isStacked && prepared.count * 12 < width(), size: 5, width: 1, fill: () => colourOf(line), stroke: () => colourOf(line)};
             const one = (y, width, alpha, extra) => out.push({at: i, y, isOn, spec: {
-                scale: "y", show: isOn, width, points: {show: false}, dash: line.archived ? [5, 4] : undefined,
+                scale: "y", show: isOn, width, points: {show: false}, dash: dashOf(line),
                 alpha, stroke: () => colourOf(line), ...extra,
             }});
             if (!isSmooth) one(prepared.y, settings.isStacked ? 0.5 : lineWidth(), strength, {points, fill: areaFill(line, isAlone)});
@@ -178,8 +205,10 @@ export function lineChart(node, options) {
         return settings.isStacked ? out.reverse() : out; // the tallest first: the others are painted over it
     }
 
-    const axis = (extra) => ({stroke: () => theme().dim, font: theme().font, grid: {stroke: () => theme().grid, width: 1}, ticks: {show: false}, gap: 6, ...extra});
+    const axis = (extra) => ({stroke: () => theme().dim, font: theme().font, labelFont: theme().font, labelSize: LABEL_PX, grid: {stroke: () => theme().grid, width: 1}, ticks: {show: false}, gap: 6, ...extra});
     const width = () => Math.max(120, plot.clientWidth);
+    const widest = (list) => Math.max(0, ...(list || []).filter(Boolean).map(textWidth));
+    const logMark = (isLog) => isLog ? " (log)" : "";
 
     function specOf(list) {
         const {isLogX, isLogY, isStacked, isTime, format} = settings;
@@ -196,7 +225,8 @@ export function lineChart(node, options) {
             return at.map((v) => place(v, min, max, isLogY));
         };
         const spec = {
-            width: width(), height: settings.height, legend: {show: false, live: false}, padding: [8, 18, 0, 0],
+            width: width(), height: tall(), legend: {show: false, live: false},
+            padding: [8, (self) => Math.max(EDGE_PX, Math.ceil(widest(self.axes[0]._values) / 2) + 2), 0, 0], // room for half a label
             series: [{}, ...list.map((one) => one.spec)],
             scales: {
                 x: {time: isTime, distr: isLogX ? 3 : 1, range: (self, min, max) => range || xRange(min, max, isLogX)},
@@ -204,8 +234,8 @@ export function lineChart(node, options) {
                 axis: {auto: false, range: [0, 1]},
             },
             axes: [
-                axis({size: 26, space: 80, ...(isTime || settings.xName === "epoch" ? {} : {incrs: WHOLE_STEPS}), values: (self, list) => list.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: (self) => logSplits(self.scales.x.min, self.scales.x.max), filter: (self, s) => s} : {})}),
-                axis({scale: "axis", side: 3, space: 34, size: (self, list) => 16 + 6.4 * Math.max(3, ...(list || []).map((text) => text.length)),
+                axis({size: 24, label: `${isTime ? "time" : settings.xName}${logMark(isLogX)}`, space: 80, ...(isTime || settings.xName === "epoch" ? {} : {incrs: WHOLE_STEPS}), values: (self, list) => list.map((v) => v === null ? "" : isTime ? timeTick(v, self.scales.x) : tick(v)), ...(isLogX ? {splits: (self) => logSplits(self.scales.x.min, self.scales.x.max), filter: (self, s) => s} : {})}),
+                axis({scale: "axis", side: 3, space: 34, label: fitText((settings.yName ?? settings.title) + logMark(isLogY), settings.height - 34), size: (self, list) => 12 + Math.max(18, Math.ceil(widest(list))),
                     incrs: findStep, splits: findSplits, values: () => texts(at, format === number ? tick : format)}),
             ],
             cursor: {
@@ -277,7 +307,7 @@ export function lineChart(node, options) {
     }
 
     function swatch(line) {
-        return h("span", {class: ["chart-swatch", line.archived && "lost"], style: {"--colour": colourOf(line)}});
+        return lineSwatch(colourOf(line), dashOf(line), line.archived && "lost");
     }
 
     function drawLegend() {
@@ -408,7 +438,7 @@ export function lineChart(node, options) {
             isDown = true;
         }
         ctx.lineJoin = ctx.lineCap = "round";
-        if (prepared.line.archived) ctx.setLineDash([5 * ratio, 4 * ratio]);
+        ctx.setLineDash((dashOf(prepared.line) || []).map((part) => part * ratio));
         ctx.strokeStyle = card;
         ctx.lineWidth = 6 * ratio;
         ctx.stroke();
@@ -423,6 +453,11 @@ export function lineChart(node, options) {
         if (u) drawVeil();
         const keysShown = legend.querySelectorAll(".chart-key");
         keysShown.forEach((one, at) => one.classList.toggle("on", at === i));
+    }
+
+    function tellPointed(i) {
+        point(i);
+        settings.onPoint?.(i < 0 ? null : shown.lines[i].line);
     }
 
     // ---- the cursor ----
@@ -491,10 +526,10 @@ export function lineChart(node, options) {
         const {idx, left, top} = self.cursor;
         const i = left < 0 || idx === null || idx === undefined ? null : idx;
         if (i === null) {
-            if (!isPinned) point(-1);
+            if (!isPinned && pointed >= 0) tellPointed(-1);
         } else if (isHere && !isPinned) {
             const next = nearest(i, top);
-            if (next !== pointed) point(next);
+            if (next !== pointed) tellPointed(next);
         }
         drawValues(i);
         drawTip(i);
@@ -504,7 +539,7 @@ export function lineChart(node, options) {
         isPinned = false;
         tip.hidden = true;
         u?.setCursor({left: -10, top: -10}, true, true);
-        point(-1);
+        tellPointed(-1);
     }
 
     // ---- zoom ----
@@ -637,7 +672,7 @@ export function lineChart(node, options) {
 
     const fit = new ResizeObserver(() => {
         if (!u || Math.abs(u.width - width()) < 1) return;
-        u.setSize({width: width(), height: settings.height});
+        u.setSize({width: width(), height: tall()});
         point(pointed);
     });
     fit.observe(plot);
@@ -651,11 +686,17 @@ export function lineChart(node, options) {
         set(changes) {
             settings = {...settings, ...changes};
             if (changes.title !== undefined) fill(title, settings.title);
-            if (changes.height !== undefined) plot.style.height = `${settings.height}px`;
-            if ("xOf" in changes || "xName" in changes || "format" in changes) signature = "";
+            if (changes.height !== undefined) plot.style.height = `${tall()}px`;
+            if ("xOf" in changes || "xName" in changes || "title" in changes || "format" in changes) signature = "";
             settings.onSet?.(changes);
             draw();
         },
+        hide(keys) {
+            hidden.clear();
+            for (const key of keys) hidden.add(key);
+            draw();
+        },
+        point: (key) => shown && point(key === null ? -1 : shown.lines.findIndex((one) => keyOf(one.line) === key && !hidden.has(key))),
         // Shows an error below the chart until new data arrives.
         fail(text) {
             note.hidden = false;

@@ -33,9 +33,10 @@ export function number(value) {
     return out.replace("-", "−");
 }
 
-// The value of a hyperparameter or of a configuration key, on one line.
+// The value of a hyperparameter or of a configuration key, on one line.  Whole numbers (seeds, sizes) as in the configuration,
+// without separators.
 export function value(any) {
-    if (typeof any === "number") return number(any);
+    if (typeof any === "number") return Number.isSafeInteger(any) ? String(any) : number(any);
     if (typeof any === "string") return /^-?Infinity$/.test(any) ? number(any) : any; // as JSON replies write them
     return JSON.stringify(any) ?? "";
 }

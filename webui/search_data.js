@@ -9,6 +9,10 @@
 
 import {number, value as shown} from "./format.js";
 
+const groupsOf = (count) => count >= 80 ? 8 : 5; // of trials with similar values
+const UNGROUPED_MOST = 10; // fewer trials are compared one by one
+const RANK_DEVIATION = 0.29; // standard deviation of ranks from 0 to 1
+const CHANCE_MOST = 0.15;
 const LOG_FROM = 50; // max / min from which an axis is logarithmic
 
 const asNumber = (value) => typeof value === "number" ? value : value === "NaN" ? NaN : value === "Infinity" ? Infinity : value === "-Infinity" ? -Infinity : null;
@@ -137,12 +141,31 @@ export function readSearch(reply, config) {
 
 // ---- sentences ----
 
-// The effect of a larger value, in a few words; "" if it is not clear.
-export function tendency(importance, smallerIsBetter) {
-    const r = importance?.correlation;
-    if (r === null || r === undefined || Math.abs(r) < 0.5) return "";
-    const isBetter = r < 0 === smallerIsBetter;
-    return `larger is ${isBetter ? "better" : "worse"}`;
+// The mean rank of trials with similar values, in the order of the values: [{value, rank, size}].  Few trials are not grouped.
+function meanRanks(axis, search) {
+    const known = search.ranked.map((trial) => [asNumber(trial.values[axis.name]), trial.rank]).filter(([value]) => Number.isFinite(value) && value !== null).sort((a, b) => a[0] - b[0]);
+    const size = known.length > UNGROUPED_MOST ? known.length / groupsOf(known.length) : 1;
+    const groups = [];
+    known.forEach(([value, rank], i) => {
+        if (!i || (groups.at(-1).length >= size && value !== known[i - 1][0])) groups.push([]);
+        groups.at(-1).push([value, rank]);
+    });
+    return groups.map((group) => ({value: group[Math.floor(group.length / 2)][0], rank: group.reduce((sum, [, rank]) => sum + rank, 0) / group.length, size: group.length}));
+}
+
+// The effect of a hyperparameter, in a few words: "larger is better" only if every group of larger values is better than the
+// one before, apart from chance; "best near 0.01" if the best values lie between others; "" if it is not clear.
+export function tendency(axis, search) {
+    const r = axis.importance?.correlation;
+    if (axis.kind === "category" || r === null || r === undefined) return "";
+    const groups = meanRanks(axis, search);
+    if (groups.length < 2) return "";
+    const chance = Math.min(CHANCE_MOST, RANK_DEVIATION * Math.sqrt(1 - r * r) / Math.sqrt(Math.min(...groups.map((one) => one.size))));
+    const way = Math.sign(groups.at(-1).rank - groups[0].rank);
+    if (Math.abs(r) >= 0.5 && groups.every((one, i) => !i || (one.rank - groups[i - 1].rank) * way >= -chance)) return `larger is ${way > 0 ? "better" : "worse"}`;
+    const best = groups.reduce((a, b) => b.rank > a.rank ? b : a);
+    const end = Math.max(groups[0].rank, groups.at(-1).rank);
+    return (axis.importance.share ?? 0) > 0.1 && best.rank - end > Math.max(2 * chance, 0.1) ? `best near ${axis.label(best.value)}` : "";
 }
 
 // A sentence about the most important hyperparameter.
@@ -151,7 +174,7 @@ export function verdict(search) {
     if (!known.length || search.judged < 3) return "";
     const [first] = known;
     if (first.importance.share < 0.1) return `No single hyperparameter explains much of the variation in ${search.metric.name}. It comes from chance or from combinations.`;
-    const words = tendency(first.importance, search.smallerIsBetter);
+    const words = tendency(first, search);
     return `${first.name} matters most: on its own it explains about ${Math.round(first.importance.share * 100)} % of the variation in ${search.metric.name}${words ? `; ${words}` : ""}.`;
 }
 

@@ -12,10 +12,30 @@
 // highlighted for a moment, unless its column is quiet.
 
 import {fill, h} from "./dom.js";
+import {number} from "./format.js";
 import {BASE, go} from "./router.js";
+import {button} from "./widgets.js";
 
 const ROW_LEAST_PX = 30;
 const MOVES = {ArrowDown: 1, j: 1, ArrowUp: -1, k: -1};
+
+// A place for a table whose head stays visible.  While the table fits, its head sticks to the window; a wider table scrolls
+// inside its place, with its head.
+export function tablePlace(table, attributes) {
+    const node = h("div", {...attributes, class: ["table-place", attributes?.class]}, table);
+    const fit = new ResizeObserver(() => node.classList.toggle("fits", table.offsetWidth <= node.clientWidth));
+    fit.observe(node);
+    fit.observe(table);
+    return node;
+}
+
+// "1–100 of 10 000" with two buttons, which call move(offset).
+export function pager(offset, total, size, move) {
+    if (total <= size) return null;
+    return h("div", {class: "bar pager"}, h("span", {class: "dim num"}, `${number(offset + 1)}–${number(Math.min(offset + size, total))} of ${number(total)}`),
+        button("Previous", () => move(Math.max(0, offset - size)), {icon: "left", disabled: offset <= 0}),
+        button("Next", () => move(offset + size), {icon: "right", disabled: offset + size >= total}));
+}
 
 export function dataTable(options) {
     let {columns, sort = ""} = options;
@@ -23,7 +43,7 @@ export function dataTable(options) {
     const head = h("thead");
     const body = h("tbody");
     const caption = h("caption", {class: "hidden"}, options.label);
-    const node = h("div", {class: "table-place", role: "region", "aria-label": options.label, tabindex: -1}, h("table", {class: "data"}, caption, head, body));
+    const node = tablePlace(h("table", {class: "data"}, caption, head, body), {role: "region", "aria-label": options.label, tabindex: -1});
     let shown = [];
     let last = null; // the start of a range selection
 

@@ -48,6 +48,8 @@ export function progressBar(part, label = "progress") {
 }
 
 export const empty = (...children) => h("div", {class: "empty"}, ...children);
+// "200 of 1 000 trials shown", where not all are.
+export const shownOf = (most, all, what, why = "") => all > most && h("p", {class: "dim"}, `${number(most)} of ${number(all)} ${what} shown${why}.`);
 export const spinner = (label = "Loading …") => h("div", {class: "spinner", role: "status"}, label);
 export const errorBox = (error) => h("div", {class: "error", role: "alert"}, h("strong", error?.status === 404 ? "Not found. " : "Error. "), errorSentence(error));
 export const errorSentence = (error) => {
@@ -152,8 +154,8 @@ export function saveAs(name, blob) {
     setTimeout(() => URL.revokeObjectURL(anchor.href), 10000); // the browser reads it later
 }
 
-export function copyButton(text, label = "Copy") {
-    return button(label, () => toClipboard(typeof text === "function" ? text() : text).then(() => toast("Copied"), toastError), {icon: "copy"});
+export function copyButton(text, label = "Copy", options) {
+    return button(label, () => toClipboard(typeof text === "function" ? text() : text).then(() => toast("Copied"), toastError), {icon: "copy", ...options});
 }
 
 // Names and values in two columns.

@@ -4,18 +4,23 @@
 //   /compare?experiments=1,2,3    each by its best trial, or by its first before a validation
 //   /compare?trials=4,5           trials of any experiments
 //
-// All charts use the same colours; only visible charts are read.  Tables have one column per item and mark rows that differ.
+// All charts use the same colours and share one legend; only visible charts are read.  Tables have one column per item and
+// mark rows that differ.  In the address: x (steps, time), smooth, logx, logy, metrics (words of names), all (1: equal rows, too).
 
 import {get, isAbort} from "../api.js";
-import {lineChart, lineColors, lineColour} from "../chart.js";
+import {lineChart, lineColors, lineColour, lineDash, lineSwatch} from "../chart.js";
+import {logButtons, smoothSlider} from "../chart_controls.js";
+import {pageLegend} from "../chart_legend.js";
 import {debounce, fill, h, throttle} from "../dom.js";
 import {bytes, duration, isOver, number, plural, time, took, value} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {seriesFeed} from "../series.js";
-import {badge, button, chip, empty, select, toast} from "../widgets.js";
+import {tablePlace} from "../table.js";
+import {badge, button, chip, empty, select, shownOf, toast} from "../widgets.js";
 
 const MOST = 100;
 const CHARTS = 24; // at first, and with each "Show more"
+const VALUES_MOST = 200; // rows of last values
 const LIVE_MS = 1000;
 const AT_ONCE = 12; // concurrent calls
 
@@ -126,6 +131,9 @@ function trialFacts(items) {
     ];
 }
 
+// The name of a row, which may be broken after its separators but not within a word.
+const rowName = (name, ...more) => h("th", {scope: "row"}, h("div", {class: "row-name"}, name.split(/(?<=[._/])/).map((part, i) => [i > 0 && h("wbr"), part]), ...more));
+
 // rows: [name, (item) => any value]; differences are marked against the first column.
 function diffTable(label, items, rows, {onlyDifferent, colours, head}) {
     const lines = rows.map(([name, of]) => ({name, cells: items.map(of)}))
@@ -133,7 +141,7 @@ function diffTable(label, items, rows, {onlyDifferent, colours, head}) {
         .filter((line) => !onlyDifferent || line.differs);
     if (!lines.length) return h("p", {class: "dim"}, rows.length ? "All values are the same." : "None");
     return sideBySide(label, items, lines.map(({name, cells, differs}) => h("tr", {class: differs && "differs"},
-        h("th", {scope: "row"}, name, differs && h("span", {class: "mark-differs", title: "Values differ", role: "img", "aria-label": "differs"}, "≠")),
+        rowName(name, differs && h("span", {class: "mark-differs", title: "Values differ", role: "img", "aria-label": "differs"}, "≠")),
         cells.map((cell) => h("td", {class: differs && sameText(cell) !== sameText(cells[0]) && "other"}, cell === undefined ? h("span", {class: "dim"}, "–") : h("span", {class: "cell", title: value(cell)}, value(cell)))))), {colours, head});
 }
 
@@ -150,8 +158,8 @@ function replaceIfChanged(place, node) {
 }
 
 function sideBySide(label, items, lines, {head}) {
-    return h("div", {class: "table-place side-by-side", role: "region", "aria-label": label, tabindex: 0}, h("table", {class: "data"}, h("caption", {class: "hidden"}, label),
-        h("thead", h("tr", h("td"), items.map(head))), h("tbody", lines)));
+    return tablePlace(h("table", {class: "data"}, h("caption", {class: "hidden"}, label), h("thead", h("tr", h("td"), items.map(head))), h("tbody", lines)),
+        {class: "side-by-side", role: "region", "aria-label": label, tabindex: 0});
 }
 
 // `isPane`: only charts and hyperparameters, for a place beside a table (compare_pane.js).
@@ -161,7 +169,7 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
     const kind = isTrials ? "trials" : "experiments";
     const asked = numbersIn(isTrials ? query.trials : query.experiments);
     const ids = asked.slice(0, MOST);
-    const view = {x: query.x === "time" ? "time" : "steps", smooth: Math.min(0.99, Math.max(0, Number(query.smooth) || 0)), log: query.log === "1", all: query.all === "1", metrics: String(query.metrics || "")};
+    const view = {x: query.x === "time" ? "time" : "steps", smooth: Math.min(0.99, Math.max(0, Number(query.smooth) || 0)), isLogX: query.logx === "1", isLogY: query.logy === "1" || query.log === "1", all: query.all === "1", metrics: String(query.metrics || "")};
     const heading = h("h1", "Compare");
 
     const add = () => {
@@ -191,7 +199,8 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
     const itemOf = () => new Map(items.filter((one) => one.trial).map((one) => [one.trial.id, one]));
     let byTrial = itemOf();
     const colourOf = (place) => place < 8 ? `var(--line-${place + 1})` : lineColour(place); // CSS variables follow the theme
-    const swatch = (one) => h("span", {class: "swatch", style: {background: colourOf(places(one.id))}, "aria-hidden": "true"});
+    const dashOf = (one) => lineDash(places(one.id));
+    const swatch = (one) => lineSwatch(colourOf(places(one.id)), dashOf(one));
     const head = (one) => h("th", {scope: "col"}, h("div", {class: "bar"}, swatch(one), link(one.address, {class: "cell", title: one.label}, one.label),
         items.length > 1 && !isPane && h("button", {type: "button", class: "chip-x", "aria-label": `Remove ${one.short}`, onclick: () => show(ids.filter((id) => id !== one.id))}, "×")));
 
@@ -212,12 +221,17 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
         const text = view.metrics.toLowerCase();
         return unionOf(items.map((one) => one.sums)).filter((name) => name.toLowerCase().includes(text) && (!isDrawn || isNumber(name))).sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
     }
-    const settings = () => ({smoothing: view.smooth, isLogY: view.log, xName: view.x, isTime: view.x === "time"});
+    const settings = () => ({smoothing: view.smooth, isLogX: view.isLogX && view.x !== "time", isLogY: view.isLogY, xName: view.x, isTime: view.x === "time"});
+    const keyOf = (line) => String(byTrial.get(line.trial)?.id ?? line.trial);
+    const legend = pageLegend({onHide: (keys) => drawn.forEach((one) => one.chart.hide(keys)), onPoint: (key) => drawn.forEach((one) => one.chart.point(key))});
+    const drawLegend = () => legend.lines([...byTrial.values()].map((one) => ({key: String(one.id), label: one.label, colour: colourOf(places(one.id)), dash: dashOf(one)})));
     function makeChart(name) {
         const node = h("div", {"data-metric": name});
         const chart = lineChart(node, {title: name, sync: "compare", ...settings(), labelOf: (line) => byTrial.get(line.trial)?.label || `trial ${line.trial}`,
-            colorOf: (line) => places(byTrial.get(line.trial)?.id ?? line.trial), onRange: (range) => feed.range(node, range),
+            colorOf: (line) => places(byTrial.get(line.trial)?.id ?? line.trial), dashOf: (line) => lineDash(places(byTrial.get(line.trial)?.id ?? line.trial)),
+            legend: false, keyOf, onPoint: (line) => legend.mark(line && keyOf(line)), onRange: (range) => feed.range(node, range),
             onPick: (line) => byTrial.has(line.trial) && go(byTrial.get(line.trial).address)});
+        chart.hide(legend.hidden);
         feed.watch(node, name, (data) => chart.update(data));
         return {name, node, chart};
     }
@@ -228,6 +242,7 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
     }
     onLeave(() => drawn.forEach((one) => one.chart.destroy()));
     function drawCharts() {
+        drawLegend();
         const names = metricNames({isDrawn: true});
         const wanted = names.slice(0, limit);
         const old = new Map(drawn.map((one) => [one.name, one]));
@@ -240,12 +255,16 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
                 drawCharts();
             }));
     }
-    const keep = () => keepQuery({x: view.x === "steps" ? "" : view.x, smooth: view.smooth || "", log: view.log ? 1 : "", all: view.all ? 1 : "", metrics: view.metrics});
+    const keep = () => keepQuery({x: view.x === "steps" ? "" : view.x, smooth: view.smooth || "", logx: view.isLogX ? 1 : "", logy: view.isLogY ? 1 : "", all: view.all ? 1 : "", metrics: view.metrics});
     const reset = () => {
         keep();
         for (const one of drawn) one.chart.set(settings());
     };
-    const smoothed = debounce(reset, 30);
+    const log = logButtons(view, (changes) => {
+        Object.assign(view, changes);
+        reset();
+    });
+    log.x.disabled = view.x === "time";
     const chartBar = h("div", {class: "bar"}, h("h2", "Metrics"), h("span", {class: "grow"}),
         h("input", {type: "search", "aria-label": "Search metrics by name", placeholder: "Search metrics", value: view.metrics, oninput: debounce((event) => {
             view.metrics = event.target.value.trim();
@@ -255,17 +274,14 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
         }, 150)}),
         select([["steps", "by steps"], ["time", "by time"]], view.x, (x) => {
             view.x = x;
+            log.x.disabled = x === "time";
             reset();
             feed.set({x});
         }, {"aria-label": "Horizontal axis"}),
-        h("label", {class: "bar"}, "Smoothing", h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: view.smooth, oninput: (event) => {
-            view.smooth = Number(event.target.value);
-            smoothed();
-        }})),
-        h("label", {class: "bar"}, h("input", {type: "checkbox", checked: view.log, onchange: (event) => {
-            view.log = event.target.checked;
+        smoothSlider(view.smooth, (weight) => {
+            view.smooth = weight;
             reset();
-        }}), "Log scale"));
+        }), h("span", {class: "bar"}, log.x, log.y));
 
     // ---- tables
 
@@ -273,6 +289,7 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
     const hparams = h("div");
     const config = h("div");
     const metrics = h("div");
+    const cut = h("div"); // how many of them are shown
     const onlyDifferent = h("label", {class: "bar"}, h("input", {type: "checkbox", checked: !view.all, onchange: (event) => {
         view.all = !event.target.checked;
         keep();
@@ -281,15 +298,17 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
 
     function drawTables() {
         const options = {head, onlyDifferent: !view.all};
-        replaceIfChanged(facts, sideBySide("Overview", items, (isTrials ? trialFacts : experimentFacts)(items).map(([name, of]) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", of(one))))), options));
+        replaceIfChanged(facts, sideBySide("Overview", items, (isTrials ? trialFacts : experimentFacts)(items).map(([name, of]) => h("tr", rowName(name), items.map((one) => h("td", of(one))))), options));
         const hps = items.map((one) => flatten(one.trial?.hparams));
         replaceIfChanged(hparams, diffTable("Hyperparameters", items, unionOf(hps).sort().map((name) => [name, (one) => hps[items.indexOf(one)].get(name)]), options));
         const configs = items.map((one) => flatten(one.config));
         for (const map of configs) for (const key of [...map.keys()]) if (key === "hyperparameters" || key.startsWith("hyperparameters.")) map.delete(key);
         replaceIfChanged(config, diffTable("Configuration", items, unionOf(configs).sort().map((name) => [name, (one) => configs[items.indexOf(one)].get(name)]), options));
-        const names = metricNames().slice(0, 200);
+        const all = metricNames();
+        const names = all.slice(0, VALUES_MOST);
+        fill(cut, shownOf(VALUES_MOST, all.length, "metrics"));
         const last = (one, name) => one.sums.get(name)?.last;
-        replaceIfChanged(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", h("th", {scope: "row"}, name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, nothing()));
+        replaceIfChanged(metrics, names.length ? sideBySide("Last values", items, names.map((name) => h("tr", rowName(name), items.map((one) => h("td", number(last(one, name)))))), options) : h("p", {class: "dim"}, nothing()));
     }
     const draw = () => {
         drawCharts();
@@ -297,7 +316,7 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
     };
 
     const missing = ids.filter((id) => !items.some((one) => one.id === id));
-    const charts = h("section", {class: "compare-charts"}, chartBar, chartPlace, moreCharts);
+    const charts = h("section", {class: "compare-charts"}, chartBar, legend.node, chartPlace, moreCharts);
     const hparamsPart = h("section", h("div", {class: "bar"}, h("h2", "Hyperparameters"), !isTrials && h("span", {class: "dim"}, "of the best trial of each experiment"), h("span", {class: "grow"}), onlyDifferent), hparams);
     if (isPane) fill(root, missing.length > 0 && h("p", {class: "error", role: "alert"}, `Not found: ${missing.join(", ")}.`), charts, hparamsPart);
     else fill(root, h("div", {class: "head"}, h("h1", `Compare ${plural(items.length, isTrials ? "trial" : "experiment")}`), add()),
@@ -305,7 +324,7 @@ export async function page({root, query, title, signal, live, onLeave, keepQuery
         missing.length > 0 && h("p", {class: "error", role: "alert"}, `Not found: ${missing.join(", ")}.`),
         facts, charts, hparamsPart,
         h("section", h("h2", "Configuration"), config),
-        h("section", h("h2", "Last values"), metrics));
+        h("section", h("h2", "Last values"), metrics, cut));
     draw();
     title(`Compare ${items.map((one) => one.short).slice(0, 5).join(", ")}`);
 

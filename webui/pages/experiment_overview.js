@@ -73,6 +73,9 @@ function linesOf(search, most) {
     return [...new Set([...best, ...running].map((trial) => trial.id))].sort((a, b) => a - b);
 }
 
+// "200 of 1 000 trials shown", where not all are.
+const shownOf = (count, {trials}) => trials.length > count && `${number(count)} of ${number(trials.length)} trials shown: the best and the running ones.`;
+
 // ---- the Metrics tab: the charts of a trial's page, with one line per trial ----
 
 export async function metricsView(place, tools) {
@@ -82,7 +85,7 @@ export async function metricsView(place, tools) {
     const names = async () => (await get(namesAddress(tools.id), null, {signal: tools.signal})).metricNames;
     const inner = h("div", {class: "pile"});
     const note = h("p", {class: "dim"});
-    const drawNote = () => fill(note, search.trials.length > trials.length && `Showing ${number(trials.length)} of ${plural(search.trials.length, "trial")}: the best and the running ones.`);
+    const drawNote = () => fill(note, shownOf(trials.length, search));
     const {metricsTab} = await import("./trial_metrics.js");
     const view = await metricsTab(inner, {config: tools.config(), many: {
         trials, names, isOver: () => isEnded(tools.state.experiment.state), labelOf: (line) => `trial ${line.trial}`, onPick: (line) => go(tools.trialAddress(line.trial)),
@@ -125,7 +128,7 @@ export function overviewTab(place, tools) {
         const node = h("div", {class: "chart-place"});
         const chart = lineChart(node, {title: key.replace(/^(validation|training)\./, (all) => isSingle() ? all : ""), xName: "steps", height: isSingle() ? 220 : 260, labelOf: (line) => `trial ${line.trial}`, ...(isSingle() ? {} : {colorOf: rankColour}),
             onPick: (line) => go(tools.trialAddress(line.trial)), onRange: (range) => feed.range(node, range)});
-        feed.watch(node, key, (data) => chart.update(data), (error) => fill(node, h("p", {class: "dim"}, error.message)));
+        feed.watch(node, key, (data) => chart.update({...data, note: shownOf(feed.settings().trials.length, search)}), (error) => fill(node, h("p", {class: "dim"}, error.message)));
         all.push({destroy() {
             feed.unwatch(node);
             chart.destroy();
@@ -186,7 +189,7 @@ export function overviewTab(place, tools) {
         }
         const current = keys.includes(metric) ? metric : first;
         const place = h("div", {class: "chart-place"});
-        curve = lineChart(place, {title: `best ${search.metric.name}`, xName: "trial", height: 260, keyOf: (line) => line.name, labelOf: (line) => line.name, colorOf: (line) => line.trial ? 1 : 0});
+        curve = lineChart(place, {title: `best ${search.metric.name}`, xName: "ended trials", yName: search.metric.name, height: 260, keyOf: (line) => line.name, labelOf: (line) => line.name, colorOf: (line) => line.trial ? 1 : 0});
         all.push(curve);
         fill(charts, addChart(current, {head: h("div", {class: "bar over-chart"}, h("h2", "All trials"), h("span", {class: "grow"}), select(keys, current, choose, {"aria-label": "Metric"}))}),
             h("section", h("div", {class: "bar over-chart"}, h("h2", "Best so far")), place));

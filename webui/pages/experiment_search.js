@@ -9,10 +9,10 @@ import {number, plural, value as shown} from "../format.js";
 import {LINES_MOST, parallel} from "../parallel_plot.js";
 import {rampColour, rampLegend} from "../plot_canvas.js";
 import {go, link, readQuery, setQuery} from "../router.js";
-import {scatter} from "../scatter_plot.js";
+import {DOTS_MOST, scatter} from "../scatter_plot.js";
 import {isInside, readBrushes, readSearch, tendency, verdict, writeBrushes} from "../search_data.js";
 import {dataTable} from "../table.js";
-import {badge, button, empty, select} from "../widgets.js";
+import {badge, button, empty, select, shownOf} from "../widgets.js";
 
 const AXES_MOST = 10; // of more axes, those that explain most
 const SCATTERS_MOST = 12;
@@ -24,10 +24,10 @@ const shareOf = (axis) => axis.importance?.share ?? -1;
 
 function importanceRow(axis, search) {
     const share = axis.importance?.share;
-    const words = tendency(axis.importance, search.smallerIsBetter);
+    const words = tendency(axis, search);
     const isKnown = share !== null && share !== undefined;
     return h("tr", h("th", {scope: "row"}, axis.name), h("td", {class: "bar-cell"}, h("span", {class: "share-bar", "aria-hidden": "true"}, h("span", {style: {width: `${Math.max(isKnown ? share * 100 : 0, isKnown ? 0.5 : 0)}%`}}))),
-        h("td", {class: "num"}, isKnown ? `${Math.round(share * 100)} %` : "–"), h("td", {class: "dim phone-off"}, words || (axis.kind === "category" ? "categorical" : isKnown && share > 0.1 ? "best in the middle" : "")));
+        h("td", {class: "num"}, isKnown ? `${Math.round(share * 100)} %` : "–"), h("td", {class: "dim phone-off"}, words || (axis.kind === "category" ? "categorical" : "")));
 }
 
 function importanceCard(search) {
@@ -54,10 +54,11 @@ export function searchTab(place, tools) {
     const count = h("span", {role: "status"});
     const clear = button("Show all", () => brushed({}, true, true), {kind: "plain"});
     const scatters = h("div", {class: "scatters"});
-    const pair = {x: null, y: null, plot: scatter({label: "Two hyperparameters", height: 320, onPick: pick}), controls: h("div", {class: "bar"})};
+    const pair = {x: null, y: null, plot: scatter({label: "Two hyperparameters", height: 335, onPick: pick}), controls: h("div", {class: "bar"})};
     const side = h("div");
     const fixed = h("p", {class: "dim"});
     const thinned = h("p", {class: "dim"});
+    const cut = {axes: h("div"), dots: h("div"), scatters: h("div"), rows: h("div")}; // how many of them are shown
     const small = new Map();
     const rows = dataTable({label: "Trials inside the brushes, best first", columns: [], href: (row) => tools.trialAddress(row.id)});
     const nothing = h("div");
@@ -69,11 +70,11 @@ export function searchTab(place, tools) {
                     setQuery({axes: value === "configured" ? value : null});
                     draw();
                 }, {"aria-label": "Order of the axes"}), show.node),
-            plot.node, thinned, fixed,
+            plot.node, cut.axes, thinned, fixed,
             h("details", {class: "dim"}, h("summary", "How to use this plot"), h("p", "Drag along an axis to keep only the trials inside. Drag the brush to move it, drag its ends to resize it, click it to remove it. With the keyboard: Tab to an axis; Up and Down move the brush, with Shift they resize it, Escape removes it, Left and Right go to the next axis. Point at a line to see its trial; click the line to open the trial. The address includes the brushes."))),
         h("div", {class: "cards"}, side, h("section", {class: "card pair"}, h("div", {class: "bar"}, h("h2", "Two hyperparameters"), h("span", {class: "grow"}), pair.controls), pair.plot.node)),
-        h("section", {class: "card"}, h("h2", "Each hyperparameter and the metric"), scatters),
-        h("section", {class: "card"}, h("h2", "Trials"), rows.node));
+        h("section", {class: "card"}, h("h2", "Each hyperparameter and the metric"), scatters, cut.scatters, cut.dots),
+        h("section", {class: "card"}, h("h2", "Trials"), rows.node, cut.rows));
     fill(place, nothing, body);
 
     function brushed(next, isDone, isFresh) {
@@ -132,10 +133,14 @@ export function searchTab(place, tools) {
     function drawRest() {
         const inside = search.trials.filter((trial) => isInside(trial, search, brushes)).sort((a, b) => (b.rank ?? -1) - (a.rank ?? -1) || a.id - b.id);
         const isBrushed = Object.keys(brushes).length > 0;
-        fill(thinned, inside.length > LINES_MOST && `Showing ${number(LINES_MOST)} of ${number(inside.length)} lines: the best and an even sample of the rest. Brush an axis to see the others.`);
+        fill(thinned, inside.length > LINES_MOST && `${number(LINES_MOST)} of ${number(inside.length)} lines shown: the best and an even sample of the rest. Brush an axis to see the others.`);
         fill(count, isBrushed ? `${number(inside.length)} of ${plural(search.trials.length, "trial")} inside` : plural(search.trials.length, "trial"));
         clear.hidden = !isBrushed;
         rows.rows(inside.slice(0, ROWS_MOST));
+        fill(cut.rows, shownOf(ROWS_MOST, inside.length, "trials", ": the best ones"));
+        fill(cut.dots, shownOf(DOTS_MOST, inside.filter((trial) => trial.rank !== null).length, "dots", " in each plot: the best and an even sample of the rest"));
+        fill(cut.scatters, shownOf(SCATTERS_MOST, search.axes.length, "hyperparameters", ": the most important ones"));
+        fill(cut.axes, shownOf(AXES_MOST, search.axes.length, "hyperparameters", ": the most important ones"));
         drawPair();
         drawScatters();
     }

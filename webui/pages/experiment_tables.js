@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // experiment_tables.js - the tables of an experiment's trials and checkpoints.
 
-import {del, get} from "../api.js";
+import {get} from "../api.js";
 import {checkMenu} from "../check_menu.js";
 import {fill, h} from "../dom.js";
-import {ago, bytes, duration, number, plural, stateName, time, value as shown} from "../format.js";
+import {ago, duration, number, time, value as shown} from "../format.js";
 import {queryLine} from "../query_line.js";
-import {rightsOnExperiment} from "../rights.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
-import {dataTable} from "../table.js";
-import {badge, button, confirm, empty, errorBox, errorSentence, icon, select, toast, toastError} from "../widgets.js";
+import {dataTable, pager} from "../table.js";
+import {badge, button, empty, errorBox, errorSentence, icon, select} from "../widgets.js";
+import {checkpointTable} from "./checkpoint_table.js";
 
 const PAGE = 100;
-
-// "1–100 of 10 000" with two buttons, which call move(offset).
-function pager(offset, total, size, move) {
-    if (total <= size) return null;
-    return h("div", {class: "bar pager"}, h("span", {class: "dim num"}, `${number(offset + 1)}–${number(Math.min(offset + size, total))} of ${number(total)}`),
-        button("Previous", () => move(Math.max(0, offset - size)), {icon: "left", disabled: offset <= 0}),
-        button("Next", () => move(offset + size), {icon: "right", disabled: offset + size >= total}));
-}
 
 // ---- trials ----
 
@@ -160,80 +152,16 @@ export function trialsTab(place, tools) {
 
 // ---- checkpoints ----
 
-const SORTS = {uuid: "SORT_BY_UUID", trial: "SORT_BY_TRIAL_ID", steps: "SORT_BY_BATCH_NUMBER", time: "SORT_BY_END_TIME", state: "SORT_BY_STATE", metric: "SORT_BY_SEARCHER_METRIC"};
-const sizeOf = (row) => Object.values(row.resources || {}).reduce((sum, one) => sum + Number(one), 0);
-
 export function checkpointsTab(place, tools) {
-    const query = readQuery();
-    let sort = query.sort && SORTS[query.sort.replace("-", "")] ? query.sort : "-time";
-    let offset = Number(query.offset) || 0;
-    let rows = [];
-    let asked = 0; // only the last reply counts
-    const selection = new Set();
-    const top = h("div", {class: "bar"});
-    const body = h("div");
-    const foot = h("div");
-    const metric = tools.state.experiment.searcherMetric || "metric";
-    const isWhole = (row) => stateName(row.state) === "COMPLETED";
-    const mayDelete = rightsOnExperiment(tools.state.experiment).control;
-
-    const remove = async (uuids) => {
-        const subject = uuids.length === 1 ? `Checkpoint ${uuids[0]}` : plural(uuids.length, "checkpoint");
-        if (!await confirm(`Delete ${plural(uuids.length, "checkpoint")}?`, `${subject}: the files are deleted permanently.`, "Delete", "danger")) return;
-        try {
-            await del("/api/v1/checkpoints", {checkpointUuids: uuids});
-            for (const uuid of uuids) selection.delete(uuid);
-            toast(`${subject} ${uuids.length === 1 ? "is" : "are"} being deleted.`);
-            await read();
-        } catch (error) {
-            toastError(error);
-        }
-    };
-    const table = dataTable({
-        label: "Checkpoints", sort, selection, key: (row) => row.uuid, onSelect: () => drawTop(),
-        onSort: (next) => {
-            sort = next;
-            offset = 0;
-            setQuery({sort: next, offset: null});
-            void read().catch(toastError);
+    const {experiment} = tools.state;
+    const table = checkpointTable(place, {
+        address: `/api/v1/experiments/${tools.id}/checkpoints`, metric: experiment.searcherMetric, experiment, signal: tools.signal, trialAddress: tools.trialAddress,
+        total: () => [tools.state.experiment.checkpointCount, tools.state.experiment.checkpointSize],
+        details: async (row) => {
+            const [{details}, {trial}] = await Promise.all([import("./trial_checkpoints.js"), get(`/api/v1/trials/${row.training.trialId}`, {}, {signal: tools.signal})]);
+            await details(row, {trial, experiment: tools.state.experiment, config: tools.config()});
         },
-        columns: [
-            {id: "uuid", label: "Checkpoint", sortable: true, cell: (row) => h("code", {title: row.uuid}, row.uuid.slice(0, 8))},
-            {id: "trial", label: "Trial", sortable: true, isNumber: true, cell: (row) => row.training?.trialId ? link(tools.trialAddress(row.training.trialId), {}, row.training.trialId) : "–"},
-            {id: "steps", label: "Steps", sortable: true, isNumber: true, cell: (row) => number(row.metadata?.steps_completed)},
-            {id: "metric", label: metric, sortable: true, isNumber: true, cell: (row) => row.training?.searcherMetric === null || row.training?.searcherMetric === undefined ? "–" : number(row.training.searcherMetric)},
-            {id: "time", label: "Saved", isQuiet: true, sortable: true, cell: (row) => h("span", {title: time(row.reportTime)}, ago(row.reportTime))},
-            {id: "size", label: "Size", isNumber: true, cell: (row) => bytes(sizeOf(row))},
-            {id: "files", label: "Files", isNumber: true, cell: (row) => number(Object.keys(row.resources || {}).filter((name) => !name.endsWith("/")).length)},
-            {id: "state", label: "State", sortable: true, cell: (row) => badge(row.state)},
-            {id: "actions", label: h("span", {class: "hidden"}, "Actions"), cell: (row) => isWhole(row) && h("span", {class: "bar nowrap"},
-                h("a", {class: "button plain", href: `/checkpoints/${row.uuid}?format=tgz`, download: `${row.uuid}.tar.gz`, "aria-label": `Download checkpoint ${row.uuid.slice(0, 8)}`, title: "Download (tar.gz)"}, icon("download")),
-                mayDelete && button("", () => remove([row.uuid]), {kind: "plain danger-text changes", icon: "cross", "aria-label": `Delete checkpoint ${row.uuid.slice(0, 8)}`, title: "Delete"}))},
-        ],
     });
-
-    function drawTop() {
-        const chosen = rows.filter((row) => selection.has(row.uuid) && isWhole(row)).map((row) => row.uuid);
-        fill(top, h("span", {class: "dim"}, plural(tools.state.experiment.checkpointCount, "checkpoint"), `, ${bytes(tools.state.experiment.checkpointSize)}`), h("span", {class: "grow"}),
-            mayDelete && chosen.length > 0 && button(`Delete ${chosen.length}`, () => remove(chosen), {kind: "danger changes"}));
-    }
-
-    async function read() {
-        const mine = ++asked;
-        const reply = await get(`/api/v1/experiments/${tools.id}/checkpoints`, {sortByAttr: SORTS[sort.replace("-", "")], orderBy: sort.startsWith("-") ? "ORDER_BY_DESC" : "ORDER_BY_ASC", offset, limit: PAGE}, {signal: tools.signal});
-        if (mine !== asked) return;
-        rows = reply.checkpoints;
-        drawTop();
-        table.rows(rows);
-        fill(body, rows.length ? table.node : empty(h("p", "No checkpoint has been saved yet.")));
-        fill(foot, pager(offset, reply.pagination?.total ?? rows.length, PAGE, (next) => {
-            offset = next;
-            setQuery({offset: next || null});
-            void read().catch(toastError);
-        }));
-    }
-
-    fill(place, h("div", {class: "pile"}, top, body, foot));
-    tools.unlessDeleted(read).catch((error) => fill(body, errorBox(error)));
-    return {updateCheckpoints: () => void tools.unlessDeleted(read).catch(() => {}), updateExperiment: drawTop};
+    tools.unlessDeleted(table.read).then(table.openNamed).catch((error) => fill(place, errorBox(error)));
+    return {updateCheckpoints: () => void tools.unlessDeleted(table.read).catch(() => {}), updateExperiment: table.drawTop};
 }

@@ -314,6 +314,7 @@ export async function showExperiments({root, query, signal, live, onLeave, keys}
     const notice = h("div");
     const chips = h("div", {class: "bar chips"});
     const selected = h("div", {class: "bar selected-bar", role: "region", "aria-label": "Selected experiments", hidden: true});
+    new ResizeObserver(() => root.style.setProperty("--over-table", `${selected.offsetHeight}px`)).observe(selected); // the table's head sticks below it
     const foot = h("div", {class: "bar paging"});
     const both = h("div", {class: "beside"}); // the table, and the charts beside it
     const counted = h("span", {class: "dim", role: "status"});

@@ -14,6 +14,7 @@ import {ago, bytes, duration, isOver, longTitle, number, stateName, time, took, 
 import {BASE, isId, link} from "../router.js";
 import {rightsOnExperiment} from "../rights.js";
 import {loadStylesheet} from "../stylesheet.js";
+import {tablePlace} from "../table.js";
 import {badge, confirm, copyButton, empty, errorBox, facts, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
 const READ_MS = 2000;
@@ -229,7 +230,7 @@ function hyperparameters(place, state) {
     const space = state.config.hyperparameters || {};
     if (!rows.length) return fill(place, empty("This trial has no hyperparameters."));
     fill(place, h("div", {class: "bar"}, copyButton(() => JSON.stringify(state.trial.hparams, null, 2), "Copy as JSON")),
-        h("div", {class: "table-place"}, h("table", {class: "data"}, h("caption", {class: "hidden"}, "Hyperparameters"),
+        tablePlace(h("table", {class: "data"}, h("caption", {class: "hidden"}, "Hyperparameters"),
             h("thead", h("tr", h("th", {scope: "col"}, "Name"), h("th", {scope: "col"}, "Value"), h("th", {scope: "col"}, "Search range"))),
             h("tbody", rows.map(([name, one, depth, path]) => h("tr", h("th", {scope: "row", class: "hparam", style: {paddingLeft: `${0.75 + depth * 1.25}rem`}}, name),
                 h("td", {class: "num-left"}, one === undefined ? "" : value(one)), h("td", {class: "dim"}, rangeText(at(space, path)))))))));

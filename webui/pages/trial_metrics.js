@@ -14,16 +14,19 @@
 
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
+import {logButtons, smoothSlider, toggleButton} from "../chart_controls.js";
 import {debounce, fill, h} from "../dom.js";
 import {isOver, number, plural, value} from "../format.js";
 import {readQuery, setQuery} from "../router.js";
 import {fetchSeries, seriesFeed} from "../series.js";
-import {button, dialog, empty, errorSentence, select, toastError} from "../widgets.js";
+import {tablePlace} from "../table.js";
+import {button, dialog, empty, errorSentence, select, shownOf, toastError} from "../widgets.js";
 import {throttleInBackground} from "./trial.js";
 
 const CHARTS = 60; // created at once
 const NAMES_MS = 3000;
 const REFRESH_MS = 400;
+const TEXTS_MOST = 200;
 
 const PROFILER = new Set(["cpu", "memory", "gpu", "disk", "network", "timing"]); // shown in the Profiler tab
 const keyOf = (row) => `${row.group}.${row.name}`;
@@ -241,8 +244,8 @@ export async function metricsTab(place, state, ctx) {
         const others = names.filter((row) => !isNumber(row));
         if (drawnTexts === (drawnTexts = JSON.stringify(others))) return;
         fill(texts, others.length > 0 && h("details", {open: texts.firstChild?.open}, h("summary", plural(others.length, "non-numeric metric")),
-            h("div", {class: "table-place"}, h("table", {class: "data"}, h("thead", h("tr", h("th", {scope: "col"}, "Metric"), h("th", {scope: "col"}, state.many ? "Type" : "Last value"))),
-                h("tbody", others.slice(0, 200).map((row) => h("tr", h("th", {scope: "row"}, keyOf(row)), h("td", {class: "cut"}, state.many ? row.type : value(row.last)))))))));
+            tablePlace(h("table", {class: "data"}, h("thead", h("tr", h("th", {scope: "col"}, "Metric"), h("th", {scope: "col"}, state.many ? "Type" : "Last value"))),
+                h("tbody", others.slice(0, TEXTS_MOST).map((row) => h("tr", h("th", {scope: "row"}, keyOf(row)), h("td", {class: "cut"}, state.many ? row.type : value(row.last))))))), shownOf(TEXTS_MOST, others.length, "metrics")));
     }
 
     const controls = metricControls({state, chosen, epochs, names: () => names, draw, look: () => set.look(looks()),
@@ -295,31 +298,21 @@ function metricControls({state, chosen, epochs, names, draw, look, axis, lost}) 
         }, {"aria-label": "Group"}));
     };
     groups();
-    const shown = h("output", {class: "num smooth-value"}, chosen.smooth.toFixed(2));
-    const setSmooth = debounce(() => {
-        setQuery({smooth: chosen.smooth || null});
+    const smooth = smoothSlider(chosen.smooth, (weight) => {
+        chosen.smooth = weight;
+        setQuery({smooth: weight || null});
         look();
-    }, 60);
-    const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: chosen.smooth, "aria-label": "Smoothing", oninput: (event) => {
-        chosen.smooth = Number(event.target.value);
-        fill(shown, chosen.smooth.toFixed(2));
-        setSmooth();
-    }});
-    const toggle = (label, name, key, {title, act = look} = {}) => {
-        const node = button(label, () => {
-            chosen[name] = !chosen[name];
-            node.setAttribute("aria-pressed", String(chosen[name]));
-            setQuery({[key]: key === "lost" ? (chosen[name] ? null : "0") : (chosen[name] ? "1" : null)});
-            act();
-        }, {"aria-pressed": String(chosen[name]), title});
-        return node;
-    };
-    const logX = toggle("log x", "isLogX", "logx", {title: "Logarithmic x axis"});
-    logX.disabled = chosen.x === "time";
+    });
+    const log = logButtons(chosen, (changes) => {
+        Object.assign(chosen, changes);
+        setQuery({logx: chosen.isLogX ? "1" : null, logy: chosen.isLogY ? "1" : null});
+        look();
+    });
+    log.x.disabled = chosen.x === "time";
     const why = "No epochs: report a metric named epoch, or set records_per_epoch and the hyperparameter global_batch_size";
     const xs = select([["steps", "by steps"], ["time", "by time"], ["epoch", "by epochs"]], chosen.x, (next) => {
         chosen.x = next;
-        logX.disabled = next === "time";
+        log.x.disabled = next === "time";
         setQuery({x: next === "steps" ? null : next});
         axis();
     }, {"aria-label": "Horizontal axis", title: epochs ? null : why});
@@ -332,9 +325,12 @@ function metricControls({state, chosen, epochs, names, draw, look, axis, lost}) 
         draw();
     }, toastError), {"aria-pressed": String(chosen.metrics.length > 0), title: "Select individual metrics"});
     const node = h("div", {class: "bar metric-controls"}, search, groupPlace, pick, h("span", {class: "grow"}),
-        h("label", {class: "bar smooth"}, h("span", {class: "dim"}, "Smoothing"), smooth, shown), xs,
-        h("span", {class: "bar"}, logX, toggle("log y", "isLogY", "logy", {title: "Logarithmic y axis"}),
-            state.trial?.restarts > 0 && toggle("lost steps", "hasLost", "lost", {title: "Show steps that were lost at a restart and repeated", act: lost})));
+        smooth, xs, h("span", {class: "bar"}, log.x, log.y,
+            state.trial?.restarts > 0 && toggleButton("lost steps", chosen.hasLost, (isOn) => {
+                chosen.hasLost = isOn;
+                setQuery({lost: isOn ? null : "0"});
+                lost();
+            }, "Show steps that were lost at a restart and repeated")));
     return {node, groups};
 }
 

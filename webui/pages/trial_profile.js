@@ -65,14 +65,14 @@ function agentView(agent, sync) {
         if (timings.length) {
             drawTimeBar(bar, now);
             timings.sort((a, b) => (PLACE[a.name] ?? 9) - (PLACE[b.name] ?? 9));
-            chartOf("timing", {title: "Where the time went, over time", isStacked: true, yBounds: [0, 100], format: formatOf("_util"), labelOf: (line) => KINDS[line.name] || line.name, keyOf: (line) => line.name,
+            chartOf("timing", {title: "Where the time went, over time", yName: "share of the time", isStacked: true, yBounds: [0, 100], format: formatOf("_util"), labelOf: (line) => KINDS[line.name] || line.name, keyOf: (line) => line.name,
                 colorOf: (line) => PLACE[line.name] ?? 6}).update(alignLines(timings));
         }
         for (const [group, label] of GROUPS) {
             const lines = now.lines.filter((line) => line.group === group);
             for (const kind of [...new Set(lines.map((line) => kindOf(line.name)))]) {
                 const some = lines.filter((line) => kindOf(line.name) === kind);
-                chartOf(`${group} ${kind}`, {title: `${label}, ${kind}`, yBounds: kind === "%" ? [0, 100] : null, format: formatOf(some[0].name), labelOf: (line) => line.name, keyOf: (line) => line.name,
+                chartOf(`${group} ${kind}`, {title: `${label}, ${kind}`, yName: kind, yBounds: kind === "%" ? [0, 100] : null, format: formatOf(some[0].name), labelOf: (line) => line.name, keyOf: (line) => line.name,
                     colorOf: (line) => line.trial}).update(alignLines(some));
             }
         }
