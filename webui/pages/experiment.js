@@ -16,9 +16,14 @@ import {crumbs} from "../spaces.js";
 import {loadStylesheet} from "../stylesheet.js";
 import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
-const TABS = [["overview", "Overview"], ["metrics", "Metrics"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
+const TABS = [["overview", "Overview"], ["metrics", "Metrics"], ["logs", "Logs"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
     ["code", "Code"], ["notes", "Notes"], ["lineage", "Lineage"]];
 const TABLE_EVERY_MS = 700; // between two reads of the table while trials report
+
+// With a single trial there is nothing to compare, and its log belongs to the experiment.  Other experiments have a log
+// for each trial.
+const isSingle = (experiment) => experiment.numTrials < 2 && (experiment.searcherType === "single" || isOver(experiment.state));
+const tabsOf = (experiment) => TABS.filter(([name]) => name !== (isSingle(experiment) ? "search" : "logs"));
 
 // ---- sentences ----
 
@@ -272,6 +277,7 @@ async function makeView(tab, place, tools) {
     if (tab === "overview" || tab === "metrics") return (await import("./experiment_overview.js"))[tab === "metrics" ? "metricsView" : "overviewTab"](place, tools);
     if (tab === "configuration" || tab === "code") return (await import("./experiment_files.js"))[tab === "code" ? "codeTab" : "configurationTab"](place, tools);
     if (tab === "notes") return (await import("./experiment_notes.js")).notesTab(place, tools);
+    if (tab === "logs") return (await import("./experiment_logs.js")).logsTab(place, tools);
     if (tab === "lineage") return (await import("./experiment_lineage.js")).lineageTab(place, tools);
     return (await import("./experiment_tables.js"))[tab === "checkpoints" ? "checkpointsTab" : "trialsTab"](place, tools);
 }
@@ -359,7 +365,7 @@ export async function page(ctx) {
         await readTable();
         if (!isGone && NEEDS_TABLE.has(tab)) view?.update?.(state.table);
     }), TABLE_EVERY_MS);
-    const tools = {id, state, reload, reloadTable, signal, metric: undefined, trialQuery: readQuery().query || "", config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, unlessDeleted};
+    const tools = {id, state, reload, reloadTable, signal, keys: ctx.keys, isSingle: () => isSingle(state.experiment), metric: undefined, trialQuery: readQuery().query || "", config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, unlessDeleted};
 
     if (NEEDS_TABLE.has(tab)) prefetch(...tableQuestion());
     if (tab === "overview" || tab === "metrics") prefetch(namesAddress(id), null, {signal});
@@ -370,7 +376,8 @@ export async function page(ctx) {
     function drawTabs() {
         const {experiment} = state;
         const counts = {trials: experiment.numTrials, checkpoints: experiment.checkpointCount};
-        if (!tabPlace.firstChild) makeTabs(counts);
+        const list = tabsOf(experiment);
+        if (tabPlace.dataset.tabs !== list.join()) makeTabs(list, counts);
         for (const anchor of tabPlace.querySelectorAll("a")) {
             const name = anchor.getAttribute("href").split("/").pop();
             if (name === tab) anchor.setAttribute("aria-current", "page");
@@ -379,8 +386,8 @@ export async function page(ctx) {
             if (count && count.textContent !== number(counts[name])) count.textContent = number(counts[name]);
         }
     }
-    function makeTabs(counts) {
-        const node = tabs(TABS.map(([name, label]) => [name, label, counts[name]]), tab, (name) => `/experiments/${id}/${name}`);
+    function makeTabs(list, counts) {
+        const node = tabs(list.map(([name, label]) => [name, label, counts[name]]), tab, (name) => `/experiments/${id}/${name}`);
         node.addEventListener("click", (event) => {
             const anchor = event.target.closest("a");
             if (!anchor || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -388,6 +395,7 @@ export async function page(ctx) {
             event.stopPropagation();
             void open(anchor.getAttribute("href").split("/").pop(), true);
         }, true);
+        tabPlace.dataset.tabs = list.join();
         fill(tabPlace, node);
     }
 
@@ -412,6 +420,7 @@ export async function page(ctx) {
                 if (mine !== opened || isGone) return made?.destroy?.();
                 fill(viewPlace, place);
                 view = made;
+                listen();
                 if (NEEDS_TABLE.has(name)) view.update?.(state.table);
                 viewPlace.dataset.tab = name;
             });
@@ -420,6 +429,16 @@ export async function page(ctx) {
             if (mine === opened) fill(viewPlace, errorBox(error));
         }
     }
+
+    // Called when the view changes: new lines of a log are reported only while the log is shown.
+    let heard = null; // {task, stop}
+    function listen() {
+        const task = view?.taskId?.();
+        if (!heard || isGone || heard.task === task) return;
+        heard.stop();
+        heard = {task, stop: ctx.live({kinds: `experiments,trials,metrics,checkpoints,agents,queue${task ? ",logs" : ""}`, experiment: id, task}, changed)};
+    }
+    tools.listen = listen;
 
     head.draw();
     fill(root, head.node, tabPlace, viewPlace);
@@ -430,7 +449,7 @@ export async function page(ctx) {
         view?.destroy?.();
         isGone = true;
     });
-    ctx.live({kinds: "experiments,trials,metrics,checkpoints,agents,queue", experiment: id}, async (changes) => {
+    async function changed(changes) {
         if (changes.deleted?.includes(id)) return gone();
         if (isGone) return;
         if (changes.reset && !view) await open(tab, false);
@@ -439,6 +458,9 @@ export async function page(ctx) {
         if (changes.reset || changes.experiments || changes.trials || changes.checkpoints || isQueueChanged || isJudging) await reload();
         if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
         if (changes.reset || changes.metrics) view?.updateMetrics?.();
+        if (changes.reset || changes.logs) view?.updateLogs?.();
         if (changes.reset || changes.trials || changes.metrics || changes.experiments) await reloadTable();
-    });
+    }
+    heard = {task: null, stop: () => {}};
+    listen();
 }
