@@ -21,7 +21,7 @@ class Experiment(BrowserTest):
         id_ = self.testbed.ids.get(name, name)
         page = self.page_at(f"/det/experiments/{id_}" + (f"/{tab}" if tab else ""), **options)
         if tab:
-            expect(page.locator(f".view[data-tab='{tab}']")).to_be_attached()
+            expect(page.locator(f".view[data-tab='{tab.split('?')[0]}']")).to_be_attached()
         return page
 
     def made(self, name, script=QUICK, config=None, **options):
@@ -82,6 +82,18 @@ class Experiment(BrowserTest):
             page.get_by_role("button", name="Download all").click()
         self.assertEqual(download.value.suggested_filename, f"experiment-{self.testbed.ids['search']}.tar.gz")
         self.looks(page, "experiment-code")
+
+    def test_python_is_coloured(self):
+        text = "@mark\nclass A:\n    \"\"\"first # no comment\n    def not_code\n    \"\"\"\n    def f(self, x=1e-3):  # why\n        return x.match + 'a \\' b' if x else None\n"
+        id_ = self.made("python", "#!/bin/sh\n", {"entrypoint": "true"}, paused=True, files={"model.py": text, "<b>.txt": "plain"})
+        page = self.at(id_, "code?file=model.py")
+        view = page.get_by_role("region", name="model.py")
+        expect(view.locator(".source")).to_have_text(text)
+        self.assertEqual(view.locator(".source").inner_text().strip(), text.strip())
+        marks = {kind: view.locator(f".y-{kind}").all_inner_texts() for kind in ("name", "key", "text", "number", "comment")}
+        self.assertEqual(marks, {"name": ["@mark", "A", "f"], "key": ["class", "def", "return", "if", "else"], "comment": ["# why"], "number": ["self", "1e-3", "None"],
+                                 "text": ['"""first # no comment', "    def not_code", '    """', "'a \\' b'"]})
+        self.looks(page, "experiment-python")
 
     def test_trials_sort_filter_and_lead_on(self):
         page = self.at("grid", "trials")
