@@ -66,7 +66,7 @@ const COLUMNS = [
         e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
         !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`), e.description && ` · ${e.description}`)]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
-    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => isOver(e.state) ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
+    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => isOver(e.state) ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`) : stateName(e.state) === "QUEUED" ? h("span", {class: "dim"}, "waiting for slots")
         : progressBar(e.progress, `progress of experiment ${e.id}`)},
     {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestMetric === null ? h("span", {class: "dim"}, "–")
         : [number(e.bestMetric), h("small", {class: "dim"}, e.searcherMetric)]},

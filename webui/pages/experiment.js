@@ -209,13 +209,25 @@ function actionBar(id, state, reload) {
 
 // ---- the header ----
 
-// What a queued experiment waits for in its pool.
-function waitsFor({jobSummary, pool, config}) {
-    if (jobSummary.waitReason) return `runs again at ${new Date(jobSummary.retryTime).toLocaleTimeString()}: ${jobSummary.waitReason}`;
+// What a queued experiment needs from its pool, and what is free there: sentences, also for the overview.
+export function needsOf({jobSummary, pool, config}) {
     const wanted = config?.resources?.slots_per_trial ?? 1;
-    const {usable} = slotsOf([pool]);
-    if (wanted ? usable < wanted : !pool.numAgents) return wanted ? `waiting for ${plural(wanted, "slot")}; the pool has ${usable ? number(usable) : "none"}` : "waiting for an agent";
-    return jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} ahead in the queue` : "next in the queue";
+    const {used, usable, offText} = slotsOf([pool]);
+    const free = Math.max(0, usable - used);
+    return {
+        needs: wanted ? plural(wanted, "slot") : "no slot, only an agent",
+        free: wanted ? usable ? `${number(free)} of ${plural(usable, "slot")}${offText && `; ${offText}`}` : `none: ${pool.numAgents ? `all slots are disabled` : "the pool has no agent"}` : plural(pool.numAgents, "agent"),
+        isPossible: wanted ? usable >= wanted : pool.numAgents > 0,
+        queue: jobSummary.waitReason ? `runs again at ${new Date(jobSummary.retryTime).toLocaleTimeString()}: ${jobSummary.waitReason}`
+            : jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} ahead in the queue` : "next in the queue",
+        lacks: wanted ? `waiting for ${plural(wanted, "slot")}; the pool has ${usable ? number(usable) : "none"}` : "waiting for an agent",
+    };
+}
+
+function waitsFor(state) {
+    const {needs, free, isPossible, queue, lacks} = needsOf(state);
+    if (state.jobSummary.waitReason) return queue;
+    return isPossible ? `needs ${needs}, ${free} free · ${queue}` : lacks;
 }
 
 function header(id, state, reload) {
@@ -232,14 +244,16 @@ function header(id, state, reload) {
     const labels = labelEditor(id, reload, mayEdit);
     const bar = actionBar(id, state, reload);
     const node = h("header", {class: "experiment-head"}, place.crumbs,
-        h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),
+        h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar state-line"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),
         place.line, place.searcher, place.doubt, place.best, h("div", {class: "bar"}, place.progress, labels.node));
 
     function tick() {
         const {experiment} = state;
-        const seconds = experiment.startTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(experiment.startTime)) / 1000 : null;
-        fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", h("span", {title: time(experiment.startTime)}, `started ${ago(experiment.startTime)}`), " · ",
-            `${experiment.endTime ? "took" : "for"} ${duration(seconds)}`, " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
+        const {beginTime} = state;
+        const seconds = beginTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(beginTime)) / 1000 : null;
+        fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", beginTime ? h("span", {title: `Submitted ${time(experiment.startTime)}, started ${time(beginTime)}`}, `started ${ago(beginTime)}`)
+            : h("span", {title: time(experiment.startTime)}, `submitted ${ago(experiment.startTime)}`), " · ",
+            beginTime ? `${experiment.endTime ? "took" : "for"} ${duration(seconds)}` : experiment.endTime ? "never began" : "has not begun", " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
             state.pool && ` · ${waitsFor(state)}`);
     }
 
@@ -257,12 +271,14 @@ function header(id, state, reload) {
         fill(place.searcher, searcherSentence(config?.searcher, config?.searcher?.smaller_is_better ?? true));
         place.doubt.hidden = !state.metricDoubt;
         if (state.metricDoubt) fill(place.doubt, icon("warn"), ` ${state.metricDoubt[0].toUpperCase()}${state.metricDoubt.slice(1)}.`);
+        const isWaiting = !state.beginTime && !isOver(experiment.state);
         const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric, experiment.searcherMetric, isOver(experiment.state), state.metricIsMissing].join();
+        place.best.hidden = isWaiting;
         const isUnnamed = experiment.bestTrialId && !experiment.searcherMetric; // without a metric there is no best trial
         if (place.best.dataset.shown !== best) fill(place.best, isUnnamed ? null : experiment.bestTrialId ? [icon("star"), isOver(experiment.state) ? " Best: " : " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
             h("b", `${experiment.searcherMetric} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, noBest(state)));
         place.best.dataset.shown = best;
-        place.progress.hidden = (experiment.progress ?? null) === null;
+        place.progress.hidden = isWaiting || (experiment.progress ?? null) === null;
         fill(place.progress, progressBar(experiment.progress, "Progress of the experiment"));
         bar.draw();
         tick();
@@ -297,7 +313,7 @@ export async function page(ctx) {
     const {params, root, signal, title} = ctx;
     const id = Number(params.id);
     if (!isId(params.id)) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
-    const state = {experiment: null, config: null, jobSummary: null, metricDoubt: null, metricIsMissing: false, pool: null, table: null}; // pool: only while it is queued
+    const state = {experiment: null, config: null, jobSummary: null, beginTime: null, metricDoubt: null, metricIsMissing: false, pool: null, table: null}; // pool: only while it is queued
     let isGone = false;
     let view = null;
     let tab = params.tab || "overview";
@@ -333,6 +349,7 @@ export async function page(ctx) {
         state.experiment = reply.experiment;
         state.config = reply.config;
         state.jobSummary = reply.jobSummary;
+        state.beginTime = reply.beginTime; // null: none of its trials has got slots yet
         state.metricDoubt = reply.metricDoubt;
         state.metricIsMissing = reply.metricIsMissing; // from the validations
         state.pool = reply.jobSummary?.state === "STATE_QUEUED" ? await readPool(state.experiment.resourcePool) : null;
