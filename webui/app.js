@@ -34,6 +34,7 @@ const ROUTES = [
     ["/workspaces/:id/:tab?", "workspace", {"": "", projects: "", access: "../admin/access", settings: ""}],
     ["/projects/:id/:tab?", "project", {"": "experiments", experiments: "experiments", notes: "project_notes"}],
     ["/experiments", "experiments"],
+    ["/experiments/new", "experiment_new"],
     ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", logs: "experiment_logs ../logview", trials: "experiment_tables", search: "experiment_search",
         checkpoints: "experiment_tables", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_lineage"}],
     ["/trials/:id/:tab? /experiments/:experiment/trials/:id/:tab?", "trial", {"": "trial_metrics", overview: "trial_metrics", metrics: "trial_metrics", hyperparameters: "", profiler: "trial_profile", checkpoints: "trial_checkpoints", logs: "../logview"}],

@@ -6,6 +6,7 @@ import {ago, isOver, number, percent, plural, slotsOf, stateName, time, took} fr
 import {link, setQuery} from "../router.js";
 import {maySomewhere, seesOnlySome} from "../rights.js";
 import {mayChange, session} from "../session.js";
+import {newExperiment} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, copyButton, empty, progressBar, toastError} from "../widgets.js";
 
@@ -102,7 +103,8 @@ function firstSteps() {
         h("p", "An experiment is a folder with a program, in any language, and a small YAML file. Run these commands:"),
         h("ol", {class: "steps"}, step("Create a folder", "A shell script is enough. The metrics it reports appear here.", FIRST),
             step("Submit it", "It runs on the slots of this cluster. Your terminal shows its output.", submit)),
-        h("p", {class: "dim"}, "The experiment appears on this page automatically."));
+        h("p", {class: "dim"}, "The experiment appears on this page automatically."),
+        h("p", "Or without a terminal: ", newExperiment()));
 }
 
 function recent(query, refresh) {
@@ -118,7 +120,7 @@ function recent(query, refresh) {
     }}, label);
     const place = h("div");
     const node = h("section", {class: "recent"}, h("div", {class: "head"}, h("h2", "Recent experiments"),
-        h("div", {class: "bar"}, mayChange() && h("div", {class: "joined", role: "group", "aria-label": "Owner"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
+        h("div", {class: "bar"}, mayChange() && h("div", {class: "joined", role: "group", "aria-label": "Owner"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"), maySomewhere("CREATE_EXPERIMENT") && newExperiment(null, "New"))), place);
     return {
         node,
         query: () => ({limit: RECENT, sort: "-id", archived: false, users: isMine ? session.user.username : null}),

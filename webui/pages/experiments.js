@@ -21,7 +21,7 @@ import {isCell, queryLine, shortName, typedColumns} from "../query_line.js";
 import {go, link, setQuery} from "../router.js";
 import {may, maySomewhere, seesOnlySome} from "../rights.js";
 import {savedViews} from "../saved_views.js";
-import {chooseProject} from "../spaces.js";
+import {chooseProject, newExperiment} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, errorSentence, field, menu, progressBar, toast, toastError} from "../widgets.js";
 
@@ -137,7 +137,7 @@ function addressOf(view) {
 
 export async function page(ctx) {
     ctx.title("Experiments");
-    await showExperiments(ctx, {head: h("div", {class: "head"}, h("h1", "Experiments"), button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"}))});
+    await showExperiments(ctx, {head: h("div", {class: "head"}, h("h1", "Experiments"), h("div", {class: "bar"}, button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"}), maySomewhere("CREATE_EXPERIMENT") && newExperiment()))});
 }
 
 // `within`: query parameters that are always sent ({projectIds: 3}); `workspaceId`: where all of them are, if that is known;
