@@ -3,6 +3,7 @@
 
 import {get} from "../api.js";
 import {fill, h} from "../dom.js";
+import {isOver} from "../format.js";
 import {link} from "../router.js";
 import {empty, errorBox, spinner} from "../widgets.js";
 
@@ -15,7 +16,8 @@ export function logsTab(place, tools) {
 
     function drawNone() {
         const {id, isSingle, state: {experiment}} = tools;
-        fill(place, isSingle() ? empty(h("p", experiment.numTrials ? "The master has no log of this experiment." : "Its trial has not been created yet. Its log appears here."))
+        const why = experiment.numTrials ? "The master has no log of this experiment." : isOver(experiment.state) ? "It ended before a trial was created, so there is no log." : "Its trial has not been created yet. Its log will appear here.";
+        fill(place, isSingle() ? empty(h("p", why))
             : empty(h("p", "Each trial of a search has its own log."), h("p", link(`/experiments/${id}/trials`, {}, "Choose a trial"))));
     }
     // The trial may be created later.
