@@ -8,7 +8,8 @@
 //   params, query   the parameters in the address
 //   root            the element to fill
 //   title(text)     sets the title of the browser tab and of the history entry
-//   live(filters, fn)  calls fn(changes) when something changes (change_stream.js); one stream per page
+//   live(filters, fn)  calls fn(changes) when something changes (change_stream.js); one stream per page; returns
+//                   a function that ends it, for a page that wants other filters
 //   onLeave(fn)     calls fn when the user leaves the page
 //   keys(rows)      [["n", "Next page", fn], …]: shortcuts of the page; a row without fn is only listed under "?"
 //   signal          an AbortSignal that aborts the calls of a page the user has left
@@ -33,7 +34,8 @@ const ROUTES = [
     ["/workspaces/:id/:tab?", "workspace", {"": "", projects: "", access: "../admin/access", settings: ""}],
     ["/projects/:id/:tab?", "project", {"": "experiments", experiments: "experiments", notes: "project_notes"}],
     ["/experiments", "experiments"],
-    ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", trials: "experiment_tables", search: "experiment_search",
+    ["/experiments/new", "experiment_new"],
+    ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", logs: "experiment_logs ../logview", trials: "experiment_tables", search: "experiment_search",
         checkpoints: "experiment_tables checkpoint_table", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_lineage"}],
     ["/trials/:id/:tab? /experiments/:experiment/trials/:id/:tab?", "trial", {"": "trial_metrics", overview: "trial_metrics", metrics: "trial_metrics", hyperparameters: "", profiler: "trial_profile", checkpoints: "trial_checkpoints checkpoint_table", logs: "../logview"}],
     ["/compare", "compare"],
@@ -87,14 +89,16 @@ function drawFrame() {
 function liveFor(onLeave) {
     return (filters, fn) => {
         let wasAway = false;
-        onLeave(followChanges(filters, (changes) => {
+        const stop = followChanges(filters, (changes) => {
             Promise.resolve(fn(changes)).catch((error) => error.name === "AbortError" || console.warn(error.message));
         }, (isConnected) => {
             banner.hidden = isConnected;
             fill(banner, icon("warn"), " The master cannot be reached. This page shows the last known state and reconnects automatically.");
             if (isConnected && wasAway) Promise.resolve(fn({reset: true})).catch(() => {});
             wasAway = !isConnected;
-        }));
+        });
+        onLeave(stop);
+        return stop;
     };
 }
 

@@ -6,7 +6,7 @@ import {h} from "./dom.js";
 import {plural} from "./format.js";
 import {go, link} from "./router.js";
 import {may, whyNot} from "./rights.js";
-import {button, confirm, dialog, field, select, toast, toastError} from "./widgets.js";
+import {button, confirm, dialog, field, icon, select, toast, toastError} from "./widgets.js";
 
 export const NAME_MOST = 80;
 
@@ -81,10 +81,18 @@ export async function editProject(project) {
     return Boolean(answer);
 }
 
+// The projects in which the user may create experiments.
+export async function openProjects(options) {
+    const {projects} = await get("/api/v1/workspaces/0/projects", {sortBy: "SORT_BY_NAME"}, options);
+    return projects.filter((one) => !one.archived && one.state === "WORKSPACE_STATE_UNSPECIFIED" && may("CREATE_EXPERIMENT", {workspaceId: one.workspaceId}));
+}
+
+// A link to the page that creates an experiment.
+export const newExperiment = (project, label = "New experiment") => link(`/experiments/new${project ? `?project=${project.id}` : ""}`, {class: "button changes"}, icon("plus"), label);
+
 // Asks for a project that takes experiments; undefined if the user gives up.
 export async function chooseProject(title, options) {
-    const {projects} = await get("/api/v1/workspaces/0/projects", {sortBy: "SORT_BY_NAME"}, options);
-    const open = projects.filter((one) => !one.archived && one.state === "WORKSPACE_STATE_UNSPECIFIED" && may("CREATE_EXPERIMENT", {workspaceId: one.workspaceId}));
+    const open = await openProjects(options);
     let chosen = String(open[0]?.id);
     const list = select(open.map((one) => [String(one.id), `${one.workspaceName} / ${one.name}`]), chosen, (value) => chosen = value, {autofocus: true});
     const id = await dialog(title, (close) => h("form", {onsubmit: (event) => {

@@ -81,12 +81,12 @@ TEST(pools_and_experiments_show_the_queue_in_numbers)
             "resourcePools.0.schedulerType=SCHEDULER_TYPE_PRIORITY; "
             "resourcePools.0.slotsUsed=1"),
         GET("runs", "/api/v1/experiments/1", 200,
-            "jobSummary.state=STATE_SCHEDULED; jobSummary.jobsAhead=0"),
+            "jobSummary.state=STATE_SCHEDULED; jobSummary.jobsAhead=0; beginTime?"),
         GET("next", "/api/v1/experiments/2", 200,
-            "jobSummary.state=STATE_QUEUED; jobSummary.jobsAhead=0"),
+            "jobSummary.state=STATE_QUEUED; jobSummary.jobsAhead=0; beginTime!"),
         GET("then", "/api/v1/experiments/3", 200,
             "jobSummary.state=STATE_QUEUED; jobSummary.jobsAhead=1"),
-        GET("paused", "/api/v1/experiments/4", 200, "jobSummary!"),
+        GET("paused", "/api/v1/experiments/4", 200, "jobSummary!; beginTime!"),
         GET("tasks", "/api/v1/tasks", 200, "allocationIdToSummary#3"),
         END_STEPS};
     BED(bed, NULL);

@@ -89,7 +89,8 @@ TEST(an_unmanaged_experiment_is_told_of_and_ends_when_it_is_said)
               200, "trial.state=STATE_COMPLETED; trial.wallClockTime=3600"),
         GET("ended", "/api/v1/experiments/1", 200,
             "experiment.state=STATE_COMPLETED; experiment.duration=3600; "
-            "experiment.bestTrialId=1; experiment.numTrials=1; jobSummary!"),
+            "experiment.bestTrialId=1; experiment.numTrials=1; jobSummary!; "
+            "beginTime?"),
         GET("trial", "/api/v1/trials/1", 200,
             "trial.totalBatchesProcessed=30; trial.metadata.who=me; "
             "trial.latestValidation.totalBatches=30"),

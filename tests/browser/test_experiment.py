@@ -13,7 +13,7 @@ WAITING = """#!/bin/sh
 det report --steps 10 --validation loss=0.5
 while [ ! -e %s ]; do sleep 0.05; done
 """
-TABS = ("Overview", "Metrics", "Trials", "Search", "Checkpoints", "Configuration", "Code", "Notes", "Lineage")
+TABS = ("Overview", "Metrics", "Logs", "Trials", "Checkpoints", "Configuration", "Code", "Notes", "Lineage")  # of a single trial
 
 
 class Experiment(BrowserTest):
@@ -21,7 +21,7 @@ class Experiment(BrowserTest):
         id_ = self.testbed.ids.get(name, name)
         page = self.page_at(f"/det/experiments/{id_}" + (f"/{tab}" if tab else ""), **options)
         if tab:
-            expect(page.locator(f".view[data-tab='{tab}']")).to_be_attached()
+            expect(page.locator(f".view[data-tab='{tab.split('?')[0]}']")).to_be_attached()
         return page
 
     def made(self, name, script=QUICK, config=None, **options):
@@ -82,6 +82,18 @@ class Experiment(BrowserTest):
             page.get_by_role("button", name="Download all").click()
         self.assertEqual(download.value.suggested_filename, f"experiment-{self.testbed.ids['search']}.tar.gz")
         self.looks(page, "experiment-code")
+
+    def test_python_is_coloured(self):
+        text = "@mark\nclass A:\n    \"\"\"first # no comment\n    def not_code\n    \"\"\"\n    def f(self, x=1e-3):  # why\n        return x.match + 'a \\' b' if x else None\n"
+        id_ = self.made("python", "#!/bin/sh\n", {"entrypoint": "true"}, paused=True, files={"model.py": text, "<b>.txt": "plain"})
+        page = self.at(id_, "code?file=model.py")
+        view = page.get_by_role("region", name="model.py")
+        expect(view.locator(".source")).to_have_text(text)
+        self.assertEqual(view.locator(".source").inner_text().strip(), text.strip())
+        marks = {kind: view.locator(f".y-{kind}").all_inner_texts() for kind in ("name", "key", "text", "number", "comment")}
+        self.assertEqual(marks, {"name": ["@mark", "A", "f"], "key": ["class", "def", "return", "if", "else"], "comment": ["# why"], "number": ["self", "1e-3", "None"],
+                                 "text": ['"""first # no comment', "    def not_code", '    """', "'a \\' b'"]})
+        self.looks(page, "experiment-python")
 
     def test_trials_sort_filter_and_lead_on(self):
         page = self.at("grid", "trials")
@@ -201,6 +213,33 @@ class Experiment(BrowserTest):
                     return
         self.fail("no point shows a tooltip")
 
+    def test_a_single_trial_has_its_log_in_a_tab_and_no_search(self):
+        script = "#!/bin/sh\necho before\nwhile [ ! -e %s ]; do sleep 0.05; done\necho after\n" % self.testbed.hold("tab-log")
+        id_ = self.testbed.create("logs", script)
+        page = self.at(id_)
+        tabs = page.get_by_role("navigation", name="Views").get_by_role("link")
+        expect(tabs).to_have_text([re.compile("^" + name) for name in TABS])
+        self.open_tab(page, "Logs")
+        lines = page.get_by_role("log")
+        expect(lines).to_contain_text("before")
+        self.assertEqual(page.request.get(page.url).status, 200)
+        self.testbed.release("tab-log")
+        expect(lines).to_contain_text("after")  # the stream of the page reports new lines
+        expect(page.locator(".experiment-head .badge").first).to_have_text("COMPLETED")
+        self.looks(page, "experiment-logs")
+        self.open_tab(page, "Code")
+        expect(lines).to_have_count(0)
+        page.go_back()
+        self.filled(page)
+        expect(lines).to_contain_text("after")
+
+    def test_a_search_has_no_log_of_its_own(self):
+        page = self.at("grid", "logs")
+        expect(page.get_by_role("navigation", name="Views").get_by_role("link", name="Logs")).to_have_count(0)
+        expect(page.get_by_role("navigation", name="Views").get_by_role("link", name="Search")).to_be_visible()
+        page.get_by_role("link", name="Choose a trial").click()
+        expect(page.locator("tbody tr")).to_have_count(8)
+
     def test_checkpoints_are_listed_downloaded_and_deleted(self):
         id_ = self.made("saves", QUICK)
         page = self.at(id_, "checkpoints")
@@ -297,8 +336,6 @@ class Experiment(BrowserTest):
         for tab in TABS:
             self.open_tab(page, tab)
             self.assertEqual(page.locator("main img, main script, main b b").count(), 0, tab)
-            if tab == "Search":
-                expect(page.locator(".view")).to_contain_text("There is one trial, so there is nothing to compare")
 
     def test_notes_are_written_and_a_second_writer_is_noticed(self):
         id_ = self.made("noted", paused=True)

@@ -177,6 +177,19 @@ class Frame(BrowserTest):
         page.get_by_role("link", name="settings").tap()
         expect(page).to_have_url(self.testbed.url + "/det/settings")
 
+    def test_the_head_of_a_page_is_small_on_a_phone(self):
+        top = "(node) => node.getBoundingClientRect().top"
+        page = self.page_at(f"/det/experiments/{self.testbed.ids['ranks']}", viewport=PHONE)
+        self.assertLessEqual(page.locator("header.top").bounding_box()["height"], 40)
+        self.assertLess(page.locator(".view").evaluate(top), 330)
+        expect(page.locator(".actions").get_by_role("button", name="More")).to_be_in_viewport(ratio=1)
+        expect(page.get_by_role("button", name="Edit description")).to_be_visible()
+        self.shot(page, "experiment-phone-head", full=False)
+        page.goto(self.testbed.url + f"/det/trials/{self.testbed.trials('ranks')[0]}")
+        self.filled(page)
+        self.assertLess(page.locator(".trial-view").evaluate(top), 370)
+        self.shot(page, "trial-phone-head", full=False)
+
     def test_a_page_that_is_open_while_the_program_is_replaced_loads_the_new_one(self):
         self.allow(r"status of 404.*/pages/settings.js")
         page = self.page_at("/det/")

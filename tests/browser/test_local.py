@@ -118,11 +118,12 @@ class Local(BrowserTest):
 
     def test_every_page_of_a_run_is_read_only(self):
         page = self.at("/det/experiments/1")
-        for address in ("/experiments/1/notes", "/trials/1", "/trials/1/checkpoints", "/settings"):
+        for address in ("/experiments/1/notes", "/experiments/1/logs", "/trials/1", "/trials/1/checkpoints", "/settings", "/experiments/new"):
             self.nothing_changes(page)
             page.goto(self.testbed.url + "/det" + address)
             self.filled(page)
         self.nothing_changes(page)
+        expect(page.get_by_role("main")).to_contain_text("Nothing can be created here")
 
     def test_without_a_metric_no_trial_is_the_best(self):
         page = self.at("/det/experiments/1")

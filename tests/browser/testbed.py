@@ -187,8 +187,12 @@ class Testbed:
 
     # ---- experiments
 
-    def create(self, name, script, config=None, paused=False):
+    def create(self, name, script, config=None, paused=False, files=None):
+        """`files`: {name: text} of the folder, beside the script."""
         folder = tempfile.mkdtemp(dir=self.folder)
+        for path, text in (files or {}).items():
+            with open(os.path.join(folder, path), "w") as file:
+                file.write(text)
         with open(folder + "/run.sh", "w") as file:
             file.write(script)
         os.chmod(folder + "/run.sh", 0o755)

@@ -6,6 +6,7 @@ import {ago, isOver, number, percent, plural, slotsOf, stateName, time, took} fr
 import {link, setQuery} from "../router.js";
 import {maySomewhere, seesOnlySome} from "../rights.js";
 import {mayChange, session} from "../session.js";
+import {newExperiment} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, copyButton, empty, progressBar, toastError} from "../widgets.js";
 
@@ -66,7 +67,7 @@ const COLUMNS = [
         e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
         !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`), e.description && ` · ${e.description}`)]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
-    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => isOver(e.state) ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`)
+    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => isOver(e.state) ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`) : stateName(e.state) === "QUEUED" ? h("span", {class: "dim"}, "waiting for slots")
         : progressBar(e.progress, `progress of experiment ${e.id}`)},
     {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestMetric === null ? h("span", {class: "dim"}, "–")
         : [number(e.bestMetric), h("small", {class: "dim"}, e.searcherMetric)]},
@@ -102,7 +103,8 @@ function firstSteps() {
         h("p", "An experiment is a folder with a program, in any language, and a small YAML file. Run these commands:"),
         h("ol", {class: "steps"}, step("Create a folder", "A shell script is enough. The metrics it reports appear here.", FIRST),
             step("Submit it", "It runs on the slots of this cluster. Your terminal shows its output.", submit)),
-        h("p", {class: "dim"}, "The experiment appears on this page automatically."));
+        h("p", {class: "dim"}, "The experiment appears on this page automatically."),
+        h("p", "Or without a terminal: ", newExperiment()));
 }
 
 function recent(query, refresh) {
@@ -118,7 +120,7 @@ function recent(query, refresh) {
     }}, label);
     const place = h("div");
     const node = h("section", {class: "recent"}, h("div", {class: "head"}, h("h2", "Recent experiments"),
-        h("div", {class: "bar"}, mayChange() && h("div", {class: "joined", role: "group", "aria-label": "Owner"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"))), place);
+        h("div", {class: "bar"}, mayChange() && h("div", {class: "joined", role: "group", "aria-label": "Owner"}, choose(true, "Mine"), choose(false, "Everyone’s")), link("/experiments", {class: "button"}, "All"), maySomewhere("CREATE_EXPERIMENT") && newExperiment(null, "New"))), place);
     return {
         node,
         query: () => ({limit: RECENT, sort: "-id", archived: false, users: isMine ? session.user.username : null}),

@@ -16,9 +16,14 @@ import {crumbs} from "../spaces.js";
 import {loadStylesheet} from "../stylesheet.js";
 import {badge, button, chip, confirm, errorBox, icon, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
-const TABS = [["overview", "Overview"], ["metrics", "Metrics"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
+const TABS = [["overview", "Overview"], ["metrics", "Metrics"], ["logs", "Logs"], ["trials", "Trials"], ["search", "Search"], ["checkpoints", "Checkpoints"], ["configuration", "Configuration"],
     ["code", "Code"], ["notes", "Notes"], ["lineage", "Lineage"]];
 const TABLE_EVERY_MS = 700; // between two reads of the table while trials report
+
+// With a single trial there is nothing to compare, and its log belongs to the experiment.  Other experiments have a log
+// for each trial.
+const isSingle = (experiment) => experiment.numTrials < 2 && (experiment.searcherType === "single" || isOver(experiment.state));
+const tabsOf = (experiment) => TABS.filter(([name]) => name !== (isSingle(experiment) ? "search" : "logs"));
 
 // ---- sentences ----
 
@@ -204,13 +209,25 @@ function actionBar(id, state, reload) {
 
 // ---- the header ----
 
-// What a queued experiment waits for in its pool.
-function waitsFor({jobSummary, pool, config}) {
-    if (jobSummary.waitReason) return `runs again at ${new Date(jobSummary.retryTime).toLocaleTimeString()}: ${jobSummary.waitReason}`;
+// What a queued experiment needs from its pool, and what is free there: sentences, also for the overview.
+export function needsOf({jobSummary, pool, config}) {
     const wanted = config?.resources?.slots_per_trial ?? 1;
-    const {usable} = slotsOf([pool]);
-    if (wanted ? usable < wanted : !pool.numAgents) return wanted ? `waiting for ${plural(wanted, "slot")}; the pool has ${usable ? number(usable) : "none"}` : "waiting for an agent";
-    return jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} ahead in the queue` : "next in the queue";
+    const {used, usable, offText} = slotsOf([pool]);
+    const free = Math.max(0, usable - used);
+    return {
+        needs: wanted ? plural(wanted, "slot") : "no slot, only an agent",
+        free: wanted ? usable ? `${number(free)} of ${plural(usable, "slot")}${offText && `; ${offText}`}` : `none: ${pool.numAgents ? `all slots are disabled` : "the pool has no agent"}` : plural(pool.numAgents, "agent"),
+        isPossible: wanted ? usable >= wanted : pool.numAgents > 0,
+        queue: jobSummary.waitReason ? `runs again at ${new Date(jobSummary.retryTime).toLocaleTimeString()}: ${jobSummary.waitReason}`
+            : jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} ahead in the queue` : "next in the queue",
+        lacks: wanted ? `waiting for ${plural(wanted, "slot")}; the pool has ${usable ? number(usable) : "none"}` : "waiting for an agent",
+    };
+}
+
+function waitsFor(state) {
+    const {needs, free, isPossible, queue, lacks} = needsOf(state);
+    if (state.jobSummary.waitReason) return queue;
+    return isPossible ? `needs ${needs}, ${free} free · ${queue}` : lacks;
 }
 
 function header(id, state, reload) {
@@ -227,14 +244,16 @@ function header(id, state, reload) {
     const labels = labelEditor(id, reload, mayEdit);
     const bar = actionBar(id, state, reload);
     const node = h("header", {class: "experiment-head"}, place.crumbs,
-        h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),
+        h("div", {class: "head"}, h("div", {class: "title"}, h("div", {class: "bar state-line"}, place.badge, h("span", {class: "dim num"}, `Experiment ${id}`), place.archived), name.node, description.node), bar.node),
         place.line, place.searcher, place.doubt, place.best, h("div", {class: "bar"}, place.progress, labels.node));
 
     function tick() {
         const {experiment} = state;
-        const seconds = experiment.startTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(experiment.startTime)) / 1000 : null;
-        fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", h("span", {title: time(experiment.startTime)}, `started ${ago(experiment.startTime)}`), " · ",
-            `${experiment.endTime ? "took" : "for"} ${duration(seconds)}`, " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
+        const {beginTime} = state;
+        const seconds = beginTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(beginTime)) / 1000 : null;
+        fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", beginTime ? h("span", {title: `Submitted ${time(experiment.startTime)}, started ${time(beginTime)}`}, `started ${ago(beginTime)}`)
+            : h("span", {title: time(experiment.startTime)}, `submitted ${ago(experiment.startTime)}`), " · ",
+            beginTime ? `${experiment.endTime ? "took" : "for"} ${duration(seconds)}` : experiment.endTime ? "never began" : "has not begun", " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
             state.pool && ` · ${waitsFor(state)}`);
     }
 
@@ -252,12 +271,14 @@ function header(id, state, reload) {
         fill(place.searcher, searcherSentence(config?.searcher, config?.searcher?.smaller_is_better ?? true));
         place.doubt.hidden = !state.metricDoubt;
         if (state.metricDoubt) fill(place.doubt, icon("warn"), ` ${state.metricDoubt[0].toUpperCase()}${state.metricDoubt.slice(1)}.`);
+        const isWaiting = !state.beginTime && !isOver(experiment.state);
         const best = [experiment.bestTrialId, experiment.bestTrialSearcherMetric, experiment.searcherMetric, isOver(experiment.state), state.metricIsMissing].join();
+        place.best.hidden = isWaiting;
         const isUnnamed = experiment.bestTrialId && !experiment.searcherMetric; // without a metric there is no best trial
         if (place.best.dataset.shown !== best) fill(place.best, isUnnamed ? null : experiment.bestTrialId ? [icon("star"), isOver(experiment.state) ? " Best: " : " Best so far: ", link(`/trials/${experiment.bestTrialId}`, {}, `trial ${experiment.bestTrialId}`), " with ",
             h("b", `${experiment.searcherMetric} ${number(experiment.bestTrialSearcherMetric)}`)] : h("span", {class: "dim"}, noBest(state)));
         place.best.dataset.shown = best;
-        place.progress.hidden = (experiment.progress ?? null) === null;
+        place.progress.hidden = isWaiting || (experiment.progress ?? null) === null;
         fill(place.progress, progressBar(experiment.progress, "Progress of the experiment"));
         bar.draw();
         tick();
@@ -272,6 +293,7 @@ async function makeView(tab, place, tools) {
     if (tab === "overview" || tab === "metrics") return (await import("./experiment_overview.js"))[tab === "metrics" ? "metricsView" : "overviewTab"](place, tools);
     if (tab === "configuration" || tab === "code") return (await import("./experiment_files.js"))[tab === "code" ? "codeTab" : "configurationTab"](place, tools);
     if (tab === "notes") return (await import("./experiment_notes.js")).notesTab(place, tools);
+    if (tab === "logs") return (await import("./experiment_logs.js")).logsTab(place, tools);
     if (tab === "lineage") return (await import("./experiment_lineage.js")).lineageTab(place, tools);
     return (await import("./experiment_tables.js"))[tab === "checkpoints" ? "checkpointsTab" : "trialsTab"](place, tools);
 }
@@ -291,7 +313,7 @@ export async function page(ctx) {
     const {params, root, signal, title} = ctx;
     const id = Number(params.id);
     if (!isId(params.id)) throw Object.assign(new Error(`there is no experiment '${params.id}'`), {status: 404});
-    const state = {experiment: null, config: null, jobSummary: null, metricDoubt: null, metricIsMissing: false, pool: null, table: null}; // pool: only while it is queued
+    const state = {experiment: null, config: null, jobSummary: null, beginTime: null, metricDoubt: null, metricIsMissing: false, pool: null, table: null}; // pool: only while it is queued
     let isGone = false;
     let view = null;
     let tab = params.tab || "overview";
@@ -327,6 +349,7 @@ export async function page(ctx) {
         state.experiment = reply.experiment;
         state.config = reply.config;
         state.jobSummary = reply.jobSummary;
+        state.beginTime = reply.beginTime; // null: none of its trials has got slots yet
         state.metricDoubt = reply.metricDoubt;
         state.metricIsMissing = reply.metricIsMissing; // from the validations
         state.pool = reply.jobSummary?.state === "STATE_QUEUED" ? await readPool(state.experiment.resourcePool) : null;
@@ -359,7 +382,7 @@ export async function page(ctx) {
         await readTable();
         if (!isGone && NEEDS_TABLE.has(tab)) view?.update?.(state.table);
     }), TABLE_EVERY_MS);
-    const tools = {id, state, reload, reloadTable, signal, metric: undefined, trialQuery: readQuery().query || "", config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, unlessDeleted};
+    const tools = {id, state, reload, reloadTable, signal, keys: ctx.keys, isSingle: () => isSingle(state.experiment), metric: undefined, trialQuery: readQuery().query || "", config: () => state.config, trialAddress: (trial) => `/trials/${trial}`, unlessDeleted};
 
     if (NEEDS_TABLE.has(tab)) prefetch(...tableQuestion());
     if (tab === "overview" || tab === "metrics") prefetch(namesAddress(id), null, {signal});
@@ -370,7 +393,8 @@ export async function page(ctx) {
     function drawTabs() {
         const {experiment} = state;
         const counts = {trials: experiment.numTrials, checkpoints: experiment.checkpointCount};
-        if (!tabPlace.firstChild) makeTabs(counts);
+        const list = tabsOf(experiment);
+        if (tabPlace.dataset.tabs !== list.join()) makeTabs(list, counts);
         for (const anchor of tabPlace.querySelectorAll("a")) {
             const name = anchor.getAttribute("href").split("/").pop();
             if (name === tab) anchor.setAttribute("aria-current", "page");
@@ -379,8 +403,8 @@ export async function page(ctx) {
             if (count && count.textContent !== number(counts[name])) count.textContent = number(counts[name]);
         }
     }
-    function makeTabs(counts) {
-        const node = tabs(TABS.map(([name, label]) => [name, label, counts[name]]), tab, (name) => `/experiments/${id}/${name}`);
+    function makeTabs(list, counts) {
+        const node = tabs(list.map(([name, label]) => [name, label, counts[name]]), tab, (name) => `/experiments/${id}/${name}`);
         node.addEventListener("click", (event) => {
             const anchor = event.target.closest("a");
             if (!anchor || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -388,6 +412,7 @@ export async function page(ctx) {
             event.stopPropagation();
             void open(anchor.getAttribute("href").split("/").pop(), true);
         }, true);
+        tabPlace.dataset.tabs = list.join();
         fill(tabPlace, node);
     }
 
@@ -412,6 +437,7 @@ export async function page(ctx) {
                 if (mine !== opened || isGone) return made?.destroy?.();
                 fill(viewPlace, place);
                 view = made;
+                listen();
                 if (NEEDS_TABLE.has(name)) view.update?.(state.table);
                 viewPlace.dataset.tab = name;
             });
@@ -420,6 +446,16 @@ export async function page(ctx) {
             if (mine === opened) fill(viewPlace, errorBox(error));
         }
     }
+
+    // Called when the view changes: new lines of a log are reported only while the log is shown.
+    let heard = null; // {task, stop}
+    function listen() {
+        const task = view?.taskId?.();
+        if (!heard || isGone || heard.task === task) return;
+        heard.stop();
+        heard = {task, stop: ctx.live({kinds: `experiments,trials,metrics,checkpoints,agents,queue${task ? ",logs" : ""}`, experiment: id, task}, changed)};
+    }
+    tools.listen = listen;
 
     head.draw();
     fill(root, head.node, tabPlace, viewPlace);
@@ -430,7 +466,7 @@ export async function page(ctx) {
         view?.destroy?.();
         isGone = true;
     });
-    ctx.live({kinds: "experiments,trials,metrics,checkpoints,agents,queue", experiment: id}, async (changes) => {
+    async function changed(changes) {
         if (changes.deleted?.includes(id)) return gone();
         if (isGone) return;
         if (changes.reset && !view) await open(tab, false);
@@ -439,6 +475,9 @@ export async function page(ctx) {
         if (changes.reset || changes.experiments || changes.trials || changes.checkpoints || isQueueChanged || isJudging) await reload();
         if (changes.reset || changes.checkpoints) view?.updateCheckpoints?.();
         if (changes.reset || changes.metrics) view?.updateMetrics?.();
+        if (changes.reset || changes.logs) view?.updateLogs?.();
         if (changes.reset || changes.trials || changes.metrics || changes.experiments) await reloadTable();
-    });
+    }
+    heard = {task: null, stop: () => {}};
+    listen();
 }

@@ -2,6 +2,7 @@
 // experiment_files.js - the submitted configuration and code.
 
 import {get, post} from "../api.js";
+import {lineColours} from "../code_colours.js";
 import {fill, h} from "../dom.js";
 import {numbered} from "../editor.js";
 import {bytes, plural, time} from "../format.js";
@@ -74,10 +75,9 @@ export function codeTab(place, tools) {
             if (mine !== order) return;
             const data = bytesOf(text64);
             const text = textOf(data.subarray(0, SHOWN_MOST), data.length > SHOWN_MOST);
-            const line = /\.ya?ml$/i.test(file.path) ? yamlLine : undefined;
             fill(view, h("div", {class: "bar"}, h("h2", {class: "mono"}, file.path), h("span", {class: "dim"}, bytes(file.contentLength)), h("span", {class: "dim", title: "Modified"}, time(file.modifiedTime)), h("span", {class: "grow"}),
                 text !== null && copyButton(() => text), button("Download", () => saveAs(file.name, new Blob([data])), {icon: "download"})),
-            text === null ? empty(h("p", "This is not a text file.")) : text === "" ? empty(h("p", "The file is empty.")) : numbered(text, line, file.path),
+            text === null ? empty(h("p", "This is not a text file.")) : text === "" ? empty(h("p", "The file is empty.")) : numbered(text, lineColours(file.path, text), file.path),
             data.length > SHOWN_MOST && h("p", {class: "dim"}, `Only the first ${bytes(SHOWN_MOST)} are shown.`));
         } catch (error) {
             if (mine === order && error.name !== "AbortError") fill(view, errorBox(error));

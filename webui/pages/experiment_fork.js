@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// experiment_fork.js - the dialogs that fork or continue an experiment.
+// experiment_fork.js - the dialogs that fork or continue an experiment, and the form around their editor.
 
 import {get, post} from "../api.js";
 import {fill, h} from "../dom.js";
@@ -38,8 +38,8 @@ async function editDialog(title, texts, options, make) {
     return reply;
 }
 
-// The body of a dialog around an editor: `submit(text)` is called when there are no errors.
-function form(editor, {before, after, label, submit}) {
+// A form around an editor: `submit(text)` is called when there are no errors.
+export function configForm(editor, {before, after, label, submit}) {
     const problem = h("div");
     const send = h("button", {type: "submit", class: "button primary"}, label);
     const work = async (event) => {
@@ -77,11 +77,18 @@ function textSwitch(editor, texts) {
     };
 }
 
+// Goes to the experiment that was created.
+export function created({experiment, warnings}) {
+    toast(`Created experiment ${experiment.id}.`, "good");
+    if (warnings?.length) toast("It needs more slots than the cluster has now, and waits for them.");
+    go(`/experiments/${experiment.id}`);
+}
+
 // Creates a fork and goes to it.
 export async function forkDialog(experiment, config) {
     const texts = {written: experiment.originalConfig || toYaml(config), complete: toYaml(config)};
     const start = h("input", {type: "checkbox", checked: true, id: "fork-start"});
-    const reply = await editDialog(`Fork experiment ${experiment.id}`, [texts.written, texts.complete], {label: "Configuration of the fork", rows: 18}, ({editor, note, close, send}) => form(editor, {
+    const reply = await editDialog(`Fork experiment ${experiment.id}`, [texts.written, texts.complete], {label: "Configuration of the fork", rows: 18}, ({editor, note, close, send}) => configForm(editor, {
         label: "Create", after: button("Cancel", () => close()),
         before: [h("div", {class: "bar fork-head"}, h("p", "Creates a new experiment with the same files. Edit the configuration; it is checked while you type."),
             experiment.originalConfig && select([["written", "As submitted"], ["complete", "With all defaults"]], "written", textSwitch(editor, texts), {"aria-label": "Start from"}),
@@ -89,10 +96,7 @@ export async function forkDialog(experiment, config) {
         // It is put beside its parent, unless the text names another place.
         submit: async (text) => close(await send(post("/api/v1/experiments", {config: text, parentId: experiment.id, activate: start.checked, projectId: /^project:/m.test(text) ? undefined : experiment.projectId}))),
     }));
-    if (!reply) return;
-    toast(`Created experiment ${reply.experiment.id}.`, "good");
-    if (reply.warnings?.length) toast("It needs more slots than the cluster has now, and waits for them.");
-    go(`/experiments/${reply.experiment.id}`);
+    if (reply) created(reply);
 }
 
 const HINT = `# Only the keys to change. Leave this empty to continue unchanged.
@@ -120,7 +124,7 @@ export async function continueDialog(experiment, config) {
         toast(`Experiment ${experiment.id} continues.`, "good");
         return true;
     }
-    const reply = await editDialog(`Continue experiment ${experiment.id}`, [HINT], {continues: experiment.id, label: "Configuration changes", rows: 12}, ({editor, note, close, send}) => form(editor, {
+    const reply = await editDialog(`Continue experiment ${experiment.id}`, [HINT], {continues: experiment.id, label: "Configuration changes", rows: 12}, ({editor, note, close, send}) => configForm(editor, {
         label: "Continue", after: button("Cancel", () => close()),
         before: [h("p", experiment.checkpointCount ? "Its trial continues from its last checkpoint." : "It has no checkpoint: its trial starts from the beginning and replaces the earlier results.", " Enter only the keys to change, for example how long it trains."), note],
         submit: async (text) => close(await send(continueWith(text))),

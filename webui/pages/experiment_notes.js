@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // experiment_notes.js - the notes of an experiment.
 //
-// Notes are plain text, shown with a part of Markdown: headings, lists, code, **bold** and links.  The text becomes text
-// nodes only, never markup.
+// Notes are plain text, shown with a part of Markdown (markdown.js).
 //
 // Two writers at once: a save names the notes it replaces, and the master refuses it (409) if they have changed
 // since.  If the change stream reports the change earlier, the page warns at once.
@@ -10,53 +9,12 @@
 import {patch} from "../api.js";
 import {fill, h} from "../dom.js";
 import {number} from "../format.js";
+import {rendered} from "../markdown.js";
 import {rightsOnExperiment} from "../rights.js";
 import {session} from "../session.js";
 import {button, toast, toastError} from "../widgets.js";
 
 const NOTES_MOST = 10000;
-
-// ---- a part of Markdown ----
-
-const INLINE = /(`[^`\n]+`|\*\*[^*\n]+\*\*|https?:\/\/[^\s<>"')\]]+)/;
-
-function inline(text) {
-    return text.split(INLINE).filter(Boolean).map((part) => {
-        if (/^`[^`]+`$/.test(part)) return h("code", part.slice(1, -1));
-        if (/^\*\*[^*]+\*\*$/.test(part)) return h("strong", part.slice(2, -2));
-        if (/^https?:\/\//.test(part)) return h("a", {href: part, rel: "noopener noreferrer", target: "_blank"}, part);
-        return part;
-    });
-}
-
-export function rendered(text) {
-    const out = [];
-    const lines = text.split("\n");
-    for (let i = 0; i < lines.length;) {
-        const line = lines[i];
-        const isItem = (one) => one !== undefined && /^\s*([-*]|\d+[.)])\s+/.test(one);
-        if (/^```/.test(line)) {
-            const end = lines.findIndex((one, k) => k > i && /^```/.test(one));
-            const stop = end < 0 ? lines.length : end;
-            out.push(h("pre", h("code", lines.slice(i + 1, stop).join("\n"))));
-            i = stop + 1;
-        } else if (/^#{1,4}\s/.test(line)) {
-            out.push(h(`h${Math.min(line.match(/^#+/)[0].length + 1, 4)}`, inline(line.replace(/^#+\s+/, ""))));
-            i++;
-        } else if (isItem(line)) {
-            const items = [];
-            const isNumbered = /^\s*\d/.test(line);
-            while (isItem(lines[i])) items.push(h("li", inline(lines[i++].replace(/^\s*([-*]|\d+[.)])\s+/, ""))));
-            out.push(h(isNumbered ? "ol" : "ul", items));
-        } else if (!line.trim()) i++;
-        else {
-            const part = [];
-            while (i < lines.length && lines[i].trim() && !/^(```|#{1,4}\s)/.test(lines[i]) && !isItem(lines[i])) part.push(lines[i++]);
-            out.push(h("p", part.flatMap((one, k) => [k ? h("br") : null, inline(one)])));
-        }
-    }
-    return out;
-}
 
 // ---- notes ----
 
@@ -124,7 +82,7 @@ export function notesTab(place, tools) {
         const warning = h("div");
         open = {base: draft.base, area, warning, shownNotes: null};
         drawCount();
-        fill(place, h("section", {class: "card notes"}, warning, area, h("p", {class: "dim"}, "Use # for headings, - for lists, ** for bold and ` for code."),
+        fill(place, h("section", {class: "card notes"}, warning, area, h("p", {class: "dim"}, "Markdown: # for headings, - for lists, ** for bold, ` for code, [text](address) for links, | a | b | for tables."),
             h("div", {class: "bar"}, button("Save", () => void save(), {kind: "primary", title: "Ctrl-Enter"}), button("Cancel", () => {
                 open = null;
                 draw();

@@ -5,13 +5,13 @@ import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {fill, h, throttle} from "../dom.js";
 import {failureCard} from "../failure_card.js";
-import {bytes, isOver as isEnded, noBest, number, plural, stateKind, stateName, value as shown} from "../format.js";
+import {bytes, isOver as isEnded, noBest, number, plural, stateKind, stateName, time, value as shown} from "../format.js";
 import {rampColour} from "../plot_canvas.js";
 import {go, link, readQuery, setQuery} from "../router.js";
 import {readSearch} from "../search_data.js";
 import {seriesFeed} from "../series.js";
 import {empty, facts, select, toastError} from "../widgets.js";
-import {namesAddress} from "./experiment.js";
+import {namesAddress, needsOf} from "./experiment.js";
 
 const METRIC_LINES_MOST = 1000; // in a chart of the Metrics tab
 const LINES_MOST = 200; // of more trials only the best and the running ones are drawn
@@ -34,6 +34,16 @@ function bestCard(search, tools) {
         h("p", link(tools.trialAddress(best.id), {}, `Trial ${best.id}`), ` after ${plural(best.steps, "step")}`),
         facts(search.hparams.slice(0, 8).map((name) => [name, best.values[name] === null ? "–" : shown(best.values[name])])),
         search.hparams.length > 8 && h("p", link(tools.trialAddress(best.id) + "/hyperparameters", {}, `All ${search.hparams.length} hyperparameters`)));
+}
+
+// What a queued experiment waits for.
+function waitCard(state) {
+    if (!state.pool) return null;
+    const {needs, free, queue} = needsOf(state);
+    const isSearch = state.config?.searcher?.name !== "single";
+    return h("section", {class: "card waiting", "aria-label": "Waiting"}, h("h2", state.beginTime ? "Waiting for slots" : "Not begun: waiting for slots"), facts([
+        [isSearch ? "Each trial needs" : "It needs", needs], ["Free now", [free, " in pool ", link("/cluster", {}, state.pool.name)]], ["Queue", queue],
+        ["Submitted", time(state.experiment.startTime)]]));
 }
 
 function summaryCard({experiment, config}) {
@@ -119,7 +129,17 @@ export function overviewTab(place, tools) {
     let curve = null;
     const why = h("div", {class: "failure-place"});
     const updateFailure = failureCard(why, tools);
-    fill(place, h("div", {class: "pile"}, why, charts, cards));
+    const wait = h("div", {class: "wait-place"});
+    fill(place, h("div", {class: "pile"}, why, wait, charts, cards));
+
+    let shownWait = "";
+    function drawWait() {
+        const {pool, jobSummary, beginTime} = tools.state;
+        const now = JSON.stringify([pool && needsOf(tools.state), jobSummary, beginTime]);
+        if (now === shownWait) return;
+        shownWait = now;
+        fill(wait, waitCard(tools.state));
+    }
 
     // With one trial, or without a metric to compare by, there is no best trial to show.
     const isSingle = () => search.trials.length < 2 && (tools.config()?.searcher?.name === "single" || search.isUnnamed);
@@ -158,10 +178,10 @@ export function overviewTab(place, tools) {
     let shownNone = "";
     function drawNone() {
         const isEnd = isEnded(tools.state.experiment.state);
-        const now = [isEnd, search.trials.length].join();
+        const now = [isEnd, search.trials.length, !tools.state.beginTime].join();
         if (now === shownNone) return;
         shownNone = now;
-        fill(charts, isEnd ? empty("No metrics were reported.") : empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), logLink()));
+        fill(charts, isEnd ? empty("No metrics were reported.") : empty(h("p", "No metrics yet. Charts appear as soon as a trial reports."), tools.state.beginTime && logLink()));
     }
 
     // Of several failed trials the first: the others may have failed because of it.
@@ -223,6 +243,7 @@ export function overviewTab(place, tools) {
             search = readSearch(table, tools.config());
             drawCards();
             drawFailure();
+            drawWait();
             if (before !== search.trials.length) feed.set({trials: linesOf(search, LINES_MOST)});
             else feed.refresh();
             if (names && wasSingle !== isSingle()) drawCharts();
@@ -233,6 +254,7 @@ export function overviewTab(place, tools) {
             if (!search) return;
             drawCards();
             drawFailure();
+            drawWait();
             if (names && !names.length) drawCharts();
         },
         updateMetrics: () => feed.refresh(),

@@ -16,12 +16,12 @@ import {checkMenu} from "../check_menu.js";
 import {comparePane} from "../compare_pane.js";
 import {debounce, fill, h} from "../dom.js";
 import {groupTable} from "../experiment_groups.js";
-import {bytes, duration, number, plural, time, value as shownValue} from "../format.js";
+import {bytes, duration, number, plural, stateName, time, value as shownValue} from "../format.js";
 import {isCell, queryLine, shortName, typedColumns} from "../query_line.js";
 import {go, link, setQuery} from "../router.js";
 import {may, maySomewhere, seesOnlySome} from "../rights.js";
 import {savedViews} from "../saved_views.js";
-import {chooseProject} from "../spaces.js";
+import {chooseProject, newExperiment} from "../spaces.js";
 import {dataTable} from "../table.js";
 import {badge, button, chip, confirm, dialog, empty, errorBox, errorSentence, field, menu, progressBar, toast, toastError} from "../widgets.js";
 
@@ -38,19 +38,22 @@ const AT_ONCE = 5000; // ids per call
 const COMPARE_MOST = 100;
 const PANE_MS = 250; // a range is selected row by row
 
+// Queued and without progress: it has not begun.
+const isWaiting = (row) => stateName(row.state) === "QUEUED" && !row.progress;
+
 // id: also the name of the sort order; needs: the fields of a row that the cell uses
 const COLUMNS = [
     {id: "id", label: "ID", needs: [], isNumber: true, sortable: true, cell: (row) => String(row.id)},
     {id: "name", label: "Name", needs: ["name"], sortable: true, class: "cut", cell: nameCell},
     {id: "state", label: "State", needs: ["state"], sortable: true, cell: (row) => [badge(row.state), row.archived && h("span", {class: "chip"}, "archived")]},
-    {id: "progress", label: "Progress", needs: ["progress"], sortable: true, cell: (row) => progressBar(row.progress, `Progress of experiment ${row.id}`)},
+    {id: "progress", label: "Progress", needs: ["progress"], sortable: true, cell: (row) => isWaiting(row) ? h("span", {class: "dim"}, "waiting") : progressBar(row.progress, `Progress of experiment ${row.id}`)},
     {id: "bestMetric", label: "Best metric", needs: ["bestMetric", "searcherMetric"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => row.bestMetric === null ? "" : h("span", {title: row.searcherMetric}, number(row.bestMetric))},
     {id: "metric", label: "Metric", needs: ["searcherMetric"], class: "phone-off cut", cell: (row) => row.searcherMetric},
     {id: "trials", label: "Trials", needs: ["trials"], isNumber: true, sortable: true, class: "phone-off", cell: (row) => number(row.trials)},
     {id: "owner", label: "Owner", needs: ["username"], sortable: true, class: "phone-off", cell: (row) => row.username},
     {id: "start", label: "Started", needs: ["startTime"], sortable: true, class: "phone-off nowrap", cell: (row) => time(row.startTime).slice(0, 16)},
     {id: "end", label: "Ended", needs: ["endTime"], sortable: true, class: "phone-off nowrap", cell: (row) => time(row.endTime).slice(0, 16)},
-    {id: "duration", label: "Duration", needs: ["duration"], isNumber: true, sortable: true, isQuiet: true, class: "phone-off", cell: (row) => row.startTime === null ? "" : duration(row.duration)},
+    {id: "duration", label: "Duration", needs: ["duration", "progress"], isNumber: true, sortable: true, isQuiet: true, class: "phone-off", cell: (row) => row.startTime === null || isWaiting(row) ? "" : duration(row.duration)},
     {id: "searcher", label: "Searcher", needs: ["searcherType"], sortable: true, class: "phone-off", cell: (row) => row.searcherType},
     {id: "pool", label: "Pool", needs: ["resourcePool"], sortable: true, class: "phone-off", cell: (row) => row.resourcePool},
     {id: "labels", label: "Labels", needs: ["labels"], class: "phone-off", cell: (row) => (row.labels || []).map((label) => chip(label))},
@@ -137,7 +140,7 @@ function addressOf(view) {
 
 export async function page(ctx) {
     ctx.title("Experiments");
-    await showExperiments(ctx, {head: h("div", {class: "head"}, h("h1", "Experiments"), button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"}))});
+    await showExperiments(ctx, {head: h("div", {class: "head"}, h("h1", "Experiments"), h("div", {class: "bar"}, button("Shortcuts", showShortcuts, {kind: "plain phone-off", title: "?"}), maySomewhere("CREATE_EXPERIMENT") && newExperiment()))});
 }
 
 // `within`: query parameters that are always sent ({projectIds: 3}); `workspaceId`: where all of them are, if that is known;

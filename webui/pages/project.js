@@ -6,11 +6,11 @@ import {fill, h} from "../dom.js";
 import {isId} from "../router.js";
 import {may} from "../rights.js";
 import {mayChange} from "../session.js";
-import {actionsOf, crumbs, doing, editProject, stateChip} from "../spaces.js";
+import {actionsOf, crumbs, doing, editProject, newExperiment, stateChip} from "../spaces.js";
 import {empty, menu, tabs} from "../widgets.js";
 
 const nothingYet = (project) => empty(h("p", "There are no experiments in this project yet."), may("CREATE_EXPERIMENT", {workspaceId: project.workspaceId}) && [
-    h("p", "Create one: ", h("code", `det experiment create config.yaml . --project_id ${project.id}`)),
+    h("p", "Create one: ", newExperiment(project), " or ", h("code", `det experiment create config.yaml . --project_id ${project.id}`)),
     h("p", "or name it in the configuration: ", h("code", `workspace: ${project.workspaceName}`), " and ", h("code", `project: ${project.name}`))]);
 
 export async function page(ctx) {
@@ -23,6 +23,7 @@ export async function page(ctx) {
     const head = h("div");
     const body = h("div", {class: "stack"});
 
+    const mayCreate = () => !project.archived && !workspace.archived && may("CREATE_EXPERIMENT", {workspaceId: project.workspaceId});
     async function read() {
         ({project} = await get(`/api/v1/projects/${id}`, null, {signal}));
         ({workspace} = await get(`/api/v1/workspaces/${project.workspaceId}`, null, {signal})); // its owner may change the project, too
@@ -31,7 +32,7 @@ export async function page(ctx) {
         title(project.name);
         fill(head, crumbs(["/workspaces", "Workspaces"], [`/workspaces/${project.workspaceId}`, project.workspaceName], [null, project.name]),
             h("div", {class: "head"}, h("h1", project.name, " ", h("span", {class: "chip mono"}, project.key), project.archived && h("span", {class: "chip"}, "archived"), stateChip(project)),
-                h("div", {class: "bar changes"}, !project.immutable && menu("Actions", () => actionsOf("project", project, {
+                h("div", {class: "bar changes"}, mayCreate() && newExperiment(project), !project.immutable && menu("Actions", () => actionsOf("project", project, {
                     owners: [project.userId, workspace.userId], changed: refresh, left: `/workspaces/${project.workspaceId}`, edit: async () => await editProject(project) && refresh()})))),
             project.description && h("p", {class: "dim"}, project.description),
             tabs([["experiments", "Experiments", project.numExperiments], ["notes", "Notes", project.notes.length]], tab, (name) => `/projects/${id}/${name}`));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// project_notes.js - the notes of a project: a list, each with a title and a text (experiment_notes.js shows the text).
+// project_notes.js - the notes of a project: a list, each with a title and a text (markdown.js shows the text).
 
 import {get, put} from "../api.js";
 import {fill, h} from "../dom.js";
+import {rendered} from "../markdown.js";
 import {may} from "../rights.js";
 import {ask, doing} from "../spaces.js";
 import {loadStylesheet} from "../stylesheet.js";
 import {button, confirm, empty} from "../widgets.js";
-import {rendered} from "./experiment_notes.js";
 
 export async function showNotes(place, project, changed) {
     const address = `/api/v1/projects/${project.id}`;
@@ -22,7 +22,7 @@ export async function showNotes(place, project, changed) {
         await changed();
     }
     const same = (a) => (b) => a.name === b.name && a.contents === b.contents;
-    const form = (note, title) => ask(title, [["name", "Title", note.name, {required: true}], ["contents", "Text", note.contents, {isLong: true, hint: "# for headings, - for lists, ** for bold and ` for code"}]], "Save");
+    const form = (note, title) => ask(title, [["name", "Title", note.name, {required: true}], ["contents", "Text", note.contents, {isLong: true, hint: "Markdown: # for headings, - for lists, ** for bold, ` for code, [text](address) for links, | a | b | for tables"}]], "Save");
 
     const add = doing(async () => {
         const note = await form({name: "", contents: ""}, "New note");

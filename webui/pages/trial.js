@@ -93,6 +93,8 @@ function actions(state) {
 
 // ---- header ----
 
+// A trial that waits for its first slots has not begun; its start is when it was created.
+const hasBegun = (trial) => trial.wallClockTime > 0 || !["QUEUED", "PAUSED"].includes(stateName(trial.state));
 const tile = (name, shown, under) => h("div", {class: "tile"}, h("div", {class: "dim"}, name), h("div", {class: "tile-value num"}, shown), under && h("div", {class: "dim tile-under"}, under));
 
 function tiles({trial, experiment, config}) {
@@ -102,7 +104,7 @@ function tiles({trial, experiment, config}) {
     return h("div", {class: "tiles"},
         tile(metric ? `Best ${metric}` : "Best validation", best === undefined || best === null ? "–" : number(best), steps ? `at step ${number(steps)}` : ""),
         tile("Steps", number(trial.totalBatchesProcessed || 0)),
-        tile(experiment.unmanaged ? "Duration" : "Slot time", duration(trial.wallClockTime), trial.startTime && `started ${ago(trial.startTime)}`),
+        tile(experiment.unmanaged ? "Duration" : "Slot time", duration(trial.wallClockTime), hasBegun(trial) ? trial.startTime && `started ${ago(trial.startTime)}` : "has not begun"),
         tile("Restarts", number(trial.restarts || 0), config.max_restarts ? `of ${config.max_restarts} allowed` : ""),
         tile("Checkpoints", number(trial.checkpointCount || 0), bytes(trial.totalCheckpointSize)),
         experiment.numTrials === 1 && !isOver(trial.state) && tile("Progress", progressBar(experiment.progress ?? 0)));
@@ -186,7 +188,7 @@ async function overview(place, state, ctx) {
         const {trial: now} = state;
         updateFailure(stateName(now.state) === "ERROR" ? now.id : 0, now.endTime).catch(toastError);
         fill(about, h("h2", "Details"), facts([
-            ["State", h("span", {}, badge(now.state))], ["Started", time(now.startTime)], ["Ended", time(now.endTime)],
+            ["State", h("span", {}, badge(now.state))], hasBegun(now) ? ["Started", time(now.startTime)] : ["Submitted", time(now.startTime)], ["Ended", time(now.endTime)],
             ["Warm start", now.warmStartCheckpointUuid && h("code", now.warmStartCheckpointUuid)], ["Task", h("code", now.taskId)],
             now.logPolicyMatched && ["Log policy", now.logPolicyMatched],
             ["Best checkpoint", now.bestCheckpoint?.uuid && link(`${state.base}/checkpoints?checkpoint=${now.bestCheckpoint.uuid}`, {}, h("code", now.bestCheckpoint.uuid.slice(0, 8)))]]));

@@ -4,7 +4,8 @@
  * The rules are those of .gitignore.  One pattern per line; '#' starts a comment; '!'
  * includes again what an earlier line excluded.  A '/' at the end matches folders only; a
  * '/' elsewhere anchors the pattern at the top folder.  '*', '?' and '[a-z]' do not match
- * a '/', "**" does.  The last matching line decides. */
+ * a '/', "**" does.  The last matching line decides.  webui/ignore.js has the same rules for
+ * the browser. */
 #ifndef CLI_CREATE_IGNORE_H
 #define CLI_CREATE_IGNORE_H
 

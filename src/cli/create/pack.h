@@ -5,7 +5,8 @@
  * before anything is read.  pack_write() reads the files.
  *
  * Not sent: .git, files that .detignore names, symlinks that are broken or lead out of the
- * folder, devices and sockets.  Other symlinks are followed. */
+ * folder, devices and sockets.  Other symlinks are followed.  webui/upload.js does the same
+ * in the browser, as far as a browser knows. */
 #ifndef CLI_CREATE_PACK_H
 #define CLI_CREATE_PACK_H
 

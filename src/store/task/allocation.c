@@ -35,6 +35,7 @@ enum {
     ALLOCATIONS_OF_TASK,
     ALLOCATIONS_LIVE,
     ALLOCATION_DELAYED,
+    ALLOCATION_FIRST,
     SHARE_PUT,
     SHARES_OF,
     SHARES_LIVE,
@@ -73,6 +74,9 @@ static const struct sql allocation_sql[] = {
     SQL(ALLOCATION_DELAYED,
         "SELECT " ALLOCATION_COLUMNS " FROM allocations WHERE experiment_id = $1"
         " AND state <> 'TERMINATED' AND retry_us > 0 ORDER BY retry_us LIMIT 1"),
+    SQL(ALLOCATION_FIRST,
+        "SELECT start_us FROM allocations WHERE experiment_id = $1 AND start_us > 0"
+        " ORDER BY id LIMIT 1"),
     SQL(SHARE_PUT,
         "INSERT INTO shares (" SHARE_COLUMNS ")"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
@@ -171,6 +175,21 @@ det_status store_allocation_delayed(struct db *db, int64_t experiment_id,
 
     db_bind_i64(&q, experiment_id);
     return allocation_get(&q, mem, ret_row, ret_found);
+}
+
+det_status store_allocation_first_us(struct db *db, int64_t experiment_id,
+                                     int64_t *ret_us, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &allocation_sql[ALLOCATION_FIRST], err);
+    int64_t us = 0;
+
+    db_bind_i64(&q, experiment_id);
+    if (db_next(&q))
+        us = db_col_i64(&q);
+    if (!q.status)
+        *ret_us = us;
+    return q.status;
 }
 
 static det_status allocations_get(struct db_query *q, struct arena *mem,

@@ -24,6 +24,9 @@ det_status store_allocation_by_id(struct db *db, int64_t id, struct arena *mem,
 det_status store_allocation_delayed(struct db *db, int64_t experiment_id,
                                     struct arena *mem, struct allocation *ret_row,
                                     bool *ret_found, struct err *err);
+/* When the experiment's first run got its slots; 0: none has yet. */
+det_status store_allocation_first_us(struct db *db, int64_t experiment_id,
+                                     int64_t *ret_us, struct err *err);
 /* Only the name on the wire; in `mem`. */
 det_status store_allocation_name(struct db *db, int64_t id, struct arena *mem,
                                  const char **ret_name, struct err *err);

@@ -190,6 +190,20 @@ static det_status render_metric_doubt(struct request *req,
     return st;
 }
 
+/* startTime is when the experiment was submitted; until its first run gets slots, it has
+ * not begun.  An unmanaged experiment waits for nothing. */
+static det_status render_begin(struct request *req, const struct experiment_view *view)
+{
+    int64_t begin_us = view->row.start_us;
+    det_status st = DET_OK;
+
+    if (!view->is_unmanaged)
+        st = store_allocation_first_us(req->db, view->row.id, &begin_us, req->err);
+    if (!st)
+        jw_time(&req->w, "beginTime", begin_us);
+    return st;
+}
+
 static det_status reply_experiment(struct request *req, int64_t id)
 {
     struct experiment_view view;
@@ -202,6 +216,8 @@ static det_status reply_experiment(struct request *req, int64_t id)
     jw_raw(&req->w, "config", view.row.config);
     if (!st)
         st = render_metric_doubt(req, &view);
+    if (!st)
+        st = render_begin(req, &view);
     if (!st)
         st = render_job_summary(req, &view);
     jw_end_object(&req->w);
