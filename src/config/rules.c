@@ -148,6 +148,18 @@ static void check_profiling(const struct json *tree, struct config_report *repor
                             end->integer, begin);
 }
 
+static void check_max_slots(const struct json *tree, struct config_report *report)
+{
+    const struct json *most = json_path(tree, "resources.max_slots");
+    int64_t slots = json_i64(json_path(tree, "resources.slots_per_trial"), 1);
+
+    if (most && most->kind == JSON_INT && most->integer < slots)
+        config_report_error(report, most, "resources.max_slots",
+                            "found %" PRId64 "; expected at least slots_per_trial, "
+                            "%" PRId64 ", or no trial could run",
+                            most->integer, slots);
+}
+
 static void check_variables(const struct json *tree, struct config_report *report)
 {
     const struct json *map = json_path(tree, "environment.environment_variables");
@@ -276,6 +288,7 @@ void rules_check_experiment(const struct json *tree, struct config_report *repor
     check_storage(tree, report);
     check_log_policies(json_get(tree, "log_policies"), report);
     check_profiling(tree, report);
+    check_max_slots(tree, report);
     check_metric(tree, report);
 }
 

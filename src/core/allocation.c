@@ -86,6 +86,7 @@ void allocation_fill_request(const struct live_allocation *allocation,
         .blocked = task->blocked.at,
         .blocked_count = (uint32_t)task->blocked.count,
         .avoided = allocation->row.avoided_agent,
+        .group = need.group,
     };
 }
 
@@ -117,6 +118,9 @@ void allocation_replace(struct core *core, struct live_allocation *allocation)
     if (!allocation->row.retry_us)
         st = pool_set_priority(allocation->pool->pool, allocation->row.id,
                                need.priority, &err);
+    if (!st && !allocation->row.retry_us)
+        st = pool_set_group(allocation->pool->pool, allocation->row.id, &need.group,
+                            &err);
     core_fail(core, st, &err);
     allocation->pool->is_dirty = true;
     if (strcmp(allocation->pool->name, need.pool))

@@ -66,6 +66,9 @@ struct core_config {
     uint32_t snapshot_every;       /* inputs between two searcher snapshots; 256 */
     bool checks_invariants; /* core_check() after every event: debug builds, tests */
 };
+/* NULL: there is no such pool. */
+const struct core_pool *core_config_pool(const struct core_config *config,
+                                         const char *name);
 
 /* Copies what `config` points to. */
 det_status core_new(const struct core_config *config, struct core **ret_core,

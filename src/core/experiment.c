@@ -281,6 +281,13 @@ det_status experiment_resources(struct core *core, const struct core_event *even
     if (!st)
         st = pool_choice_check_change(core, event, it->slots, it->is_single_node, &pool,
                                       err);
+    if (!st && event->resources.max_slots >= 0 &&
+        event->resources.max_slots < it->slots)
+        st = err_set(
+            err, DET_INVALID,
+            "max_slots %" PRId64 " is less than the %" PRIu32
+            " slots of a trial: no trial could run; pause the experiment instead",
+            event->resources.max_slots, it->slots);
     if (st)
         return st;
     if (event->resources.priority)

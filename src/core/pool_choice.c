@@ -104,6 +104,15 @@ det_status pool_choice_find(const struct core *core, const struct pool_wish *wis
     return st;
 }
 
+const struct core_pool *core_config_pool(const struct core_config *config,
+                                         const char *name)
+{
+    for (uint32_t i = 0; i < config->pool_count; i++)
+        if (!strcmp(config->pool[i].name, name))
+            return &config->pool[i];
+    return NULL;
+}
+
 det_status pool_choice_check_change(const struct core *core,
                                     const struct core_event *event, uint32_t slots,
                                     bool is_single_node, struct pool_entry **ret_pool,

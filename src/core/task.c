@@ -38,6 +38,7 @@ struct task_need task_need(const struct live_task *task)
             .position = job->submitted_us,
             .is_preemptible = job->is_pausable,
             .is_single_node = job->is_single_node,
+            .group = {.id = -job->id, .weight = job->weight},
             .preemption_timeout_us = job->preemption_timeout_us,
         };
     }
@@ -50,6 +51,11 @@ struct task_need task_need(const struct live_task *task)
         .is_preemptible = true,
         .is_single_node = experiment->is_single_node,
         .prefers_single_node = experiment->prefers_single_node,
+        .group = {.id = experiment->row.id,
+                  .weight = experiment->row.weight,
+                  .is_capped = experiment->row.max_slots >= 0,
+                  .max_slots = (uint32_t)MIN(MAX(experiment->row.max_slots, 0),
+                                             POOL_REQUEST_SLOTS_MOST)},
         .preemption_timeout_us = experiment->preemption_timeout_us,
     };
 }

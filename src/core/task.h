@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sched/pool.h"
+
 struct allocation;
 struct core;
 struct live_allocation;
@@ -20,6 +22,7 @@ struct task_need {
     bool is_preemptible;
     bool is_single_node;
     bool prefers_single_node;
+    struct pool_group group; /* the experiment, or the job */
     int64_t preemption_timeout_us;
 };
 struct task_need task_need(const struct live_task *task);

@@ -76,12 +76,14 @@ static void pop_request(struct pool *pool, struct request *request)
     assert(!request->is_running);
     queue_remove(pool, request);
     request->queue->popped++;
+    group_take(request->queue->shape.group, request);
 }
 
 static void return_request(struct pool *pool, struct request *request)
 {
     assert(request->queue->popped > 0);
     request->queue->popped--;
+    group_give_back(request->queue->shape.group, request);
     queue_add(pool, request->queue, request);
 }
 
@@ -163,7 +165,7 @@ void pass_undo(struct pool *pool, size_t log_count)
     }
 }
 
-/* free_victims() has put the request into pass.preempted already. */
+/* The policy has put the request into pass.preempted already. */
 void pass_preempt(struct pool *pool, struct request *request)
 {
     enum kind kind = request_kind(request);
@@ -172,6 +174,8 @@ void pass_preempt(struct pool *pool, struct request *request)
     tree_remove(&pool->victims[kind], &request->node);
     request->is_leaving = true;
     tree_add(&pool->leavers[kind], &request->node);
+    if (request->hold->group)
+        request->hold->group->leaving += request->slots;
     pool_gains(pool, request);
 }
 
@@ -181,6 +185,8 @@ static void pass_unpreempt(struct pool *pool, struct request *request)
 
     tree_remove(&pool->leavers[kind], &request->node);
     request->is_leaving = false;
+    if (request->hold->group)
+        request->hold->group->leaving -= request->slots;
     tree_add(&pool->victims[kind], &request->node);
 }
 
@@ -313,6 +319,7 @@ static void carry_out_plan(struct pool *pool, struct plan_room *room)
         struct queue *queue = start->request->queue;
 
         fill_hold(pass, start);
+        start->hold->group = queue->shape.group;
         write_start_step(start, room);
         queue->popped--;
         queue_drop_if_empty(pool, queue);
@@ -351,4 +358,5 @@ void pass_done(struct pass *pass)
     vec_done(&pass->starts);
     vec_done(&pass->reserved);
     vec_done(&pass->preempted);
+    vec_done(&pass->groups);
 }

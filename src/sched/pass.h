@@ -16,6 +16,7 @@
 
 struct agent;
 struct arena;
+struct group;
 struct hold;
 struct hold_share;
 struct pool;
@@ -54,8 +55,9 @@ struct pass {
     VEC(struct start) starts;
     VEC(struct request *) reserved;
     VEC(struct request *) preempted;
-    size_t firm;    /* log entries up to here belong to starts */
-    uint64_t stamp; /* see struct agent */
+    VEC(struct group *) groups; /* fair_share.c: those that want slots, in order */
+    size_t firm;                /* log entries up to here belong to starts */
+    uint64_t stamp;             /* see struct agent */
 };
 
 /* Room for the next fit, start or reservation, which then cannot fail.  False: out of

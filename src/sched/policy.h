@@ -8,17 +8,21 @@
 #ifndef SCHED_POLICY_H
 #define SCHED_POLICY_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct pool;
 
 struct sched_policy {
     const char *name; /* as in the configuration */
+    bool has_groups;  /* every request has a group; else only those of capped jobs */
     /* Decides by pass_start(), pass_hold_back() and pass_preempt().  DET_NOMEM is the
      * only failure. */
     det_status (*plan)(struct pool *pool);
 };
 
 extern const struct sched_policy sched_priority;
+extern const struct sched_policy sched_fair_share;
 
 #endif

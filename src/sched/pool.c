@@ -11,7 +11,8 @@
 #include "sched/pool_check.h"
 #include "sched/pool_impl.h"
 
-static const struct sched_policy *const policies[] = {&sched_priority};
+static const struct sched_policy *const policies[] = {&sched_priority,
+                                                      &sched_fair_share};
 
 static_assert(sizeof(struct request) == 64, "a request is one cache line");
 
@@ -120,6 +121,7 @@ static void queues_free(struct map *queues)
 void pool_free(struct pool *pool)
 {
     struct request *request;
+    struct group *group;
 
     if (!pool)
         return;
@@ -131,6 +133,9 @@ void pool_free(struct pool *pool)
         mem_free(pool->slabs.at[i]);
     vec_done(&pool->slabs);
     queues_free(&pool->queues);
+    for (size_t i = 0; (group = map_next(&pool->groups, &i));)
+        mem_free(group);
+    map_done(&pool->groups);
     for (size_t i = 0; i < pool->agents.count; i++)
         mem_free(pool->agents.at[i]);
     vec_done(&pool->agents);
@@ -327,7 +332,8 @@ static struct shape shape_of(const struct pool_request *request, int64_t *blocke
                           .avoided = request->avoided};
 }
 
-static struct queue *queue_for(struct pool *pool, const struct pool_request *request)
+static struct queue *queue_for(struct pool *pool, const struct pool_request *request,
+                               struct group *group)
 {
     int64_t few[8];
     bool is_many = request->blocked_count > ARRAY_LEN(few);
@@ -338,6 +344,7 @@ static struct queue *queue_for(struct pool *pool, const struct pool_request *req
 
     if (blocked) {
         shape = shape_of(request, blocked);
+        shape.group = group;
         queue = queue_get(pool, request->priority, &shape);
     }
     if (is_many)
@@ -396,16 +403,20 @@ det_status pool_add(struct pool *pool, const struct pool_request *request,
                     struct err *err)
 {
     struct request *entry;
-    struct queue *queue;
+    struct group *group = NULL;
+    struct queue *queue = NULL;
     det_status status = request_enter(pool, request, &entry, err);
 
     if (status)
         return status;
-    queue = queue_for(pool, request);
+    if (group_get(pool, request, &group))
+        queue = queue_for(pool, request, group);
     if (!queue) {
+        group_drop_if_empty(pool, group);
         request_drop(pool, entry);
         return err_default(err, DET_NOMEM);
     }
+    group_add_member(group);
     queue_add(pool, queue, entry);
     pool->waiting++;
     assert_invariants(pool);
@@ -519,6 +530,7 @@ det_status pool_add_running(struct pool *pool, const struct pool_request *reques
 {
     det_status status = check_shares(pool, request, share, share_count, err);
     struct request *entry;
+    struct group *group;
     struct hold *hold;
     uint32_t *slots;
 
@@ -528,10 +540,14 @@ det_status pool_add_running(struct pool *pool, const struct pool_request *reques
     if (status)
         return status;
     hold = hold_new(share_count, request->slots);
-    if (!hold) {
+    if (!hold || !group_get(pool, request, &group)) {
+        mem_free(hold);
         request_drop(pool, entry);
         return err_default(err, DET_NOMEM);
     }
+    hold->group = group;
+    group_add_member(group);
+    group_take(group, entry);
     slots = hold->share[0].slots;
     for (uint32_t i = 0; i < share_count; i++) {
         share_take(pool, &share[i], &hold->share[i], slots);
@@ -565,6 +581,10 @@ static void running_end(struct pool *pool, struct request *request)
         pool_gains(pool, request); /* a leaver was counted when it began to leave */
     for (uint32_t i = 0; i < request->hold->share_count; i++)
         share_give_back(pool, &request->hold->share[i]);
+    group_give_back(request->hold->group, request);
+    if (request->hold->group && request->is_leaving)
+        request->hold->group->leaving -= request->slots;
+    group_remove_member(pool, request->hold->group);
     pool->running--;
     pool->slots_used -= request->slots;
     pool->aux_running -= request->slots == 0;
@@ -579,8 +599,11 @@ void pool_remove(struct pool *pool, int64_t allocation)
     if (request->is_running) {
         running_end(pool, request);
     } else {
+        struct group *group = request->queue->shape.group;
+
         queue_remove(pool, request);
         queue_drop_if_empty(pool, request->queue);
+        group_remove_member(pool, group);
         pool->waiting--;
     }
     request_drop(pool, request);
@@ -622,6 +645,66 @@ det_status pool_set_priority(struct pool *pool, int64_t allocation, uint32_t pri
     return DET_OK;
 }
 
+static void move_running(struct request *request, struct group *group)
+{
+    struct hold *hold = request->hold;
+    uint64_t leaving = request->is_leaving ? request->slots : 0;
+
+    group_give_back(hold->group, request);
+    group_take(group, request);
+    if (hold->group)
+        hold->group->leaving -= leaving;
+    if (group)
+        group->leaving += leaving;
+    hold->group = group;
+}
+
+static bool move_waiting(struct pool *pool, struct request *request,
+                         struct group *group)
+{
+    struct queue *old = request->queue;
+    struct shape shape = old->shape;
+    struct queue *queue;
+
+    shape.group = group;
+    queue = queue_get(pool, request->priority, &shape);
+    if (!queue)
+        return false;
+    queue_remove(pool, request);
+    queue_drop_if_empty(pool, old);
+    queue_add(pool, queue, request);
+    return true;
+}
+
+det_status pool_set_group(struct pool *pool, int64_t allocation,
+                          const struct pool_group *group, struct err *err)
+{
+    struct request *request = map_get(&pool->requests, allocation);
+    struct pool_request wanted = {.allocation = allocation, .group = *group};
+    struct group *old;
+    struct group *new;
+
+    if (!request)
+        return err_set(err, DET_NOT_FOUND, "no allocation %" PRId64 " in this pool",
+                       allocation);
+    wanted.position = request->position;
+    old = request->is_running ? request->hold->group : request->queue->shape.group;
+    if (!group_get(pool, &wanted, &new))
+        return err_default(err, DET_NOMEM);
+    if (new == old)
+        return DET_OK;
+    if (!request->is_running && !move_waiting(pool, request, new)) {
+        group_drop_if_empty(pool, new);
+        return err_default(err, DET_NOMEM);
+    }
+    if (request->is_running)
+        move_running(request, new);
+    group_add_member(new);
+    group_remove_member(pool, old);
+    assert_invariants(pool);
+    return DET_OK;
+}
+
 void pool_mark_leaving(struct pool *pool, int64_t allocation)
 {
     struct request *request = map_get(&pool->requests, allocation);
@@ -633,6 +716,8 @@ void pool_mark_leaving(struct pool *pool, int64_t allocation)
     if (tree)
         tree_remove(tree, &request->node);
     request->is_leaving = true;
+    if (request->hold->group)
+        request->hold->group->leaving += request->slots;
     pool_gains(pool, request);
     tree_add(running_tree(pool, request), &request->node);
     assert_invariants(pool);

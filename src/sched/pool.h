@@ -11,6 +11,10 @@
  *   3. waiting requests are ordered by (priority, position, id);
  *   4. the counts kept for speed agree with a recount.
  *
+ * A request belongs to a group: the job that wants it.  A capped group never holds more
+ * than its max_slots: its further requests wait, and nobody waits behind them.  If the
+ * cap is lowered, the oldest preemptible requests are asked to give their slots back.
+ *
  * Rules of the priority scheduler.  A level is all requests of one priority; a lower
  * number is more important.  Requests with slots and requests without slots are
  * scheduled separately:
@@ -25,6 +29,8 @@
  *     and in its own level only allocations of a later position.  An allocation that
  *     turns out not to be in the way is spared.
  *   - Requests after such a request start nothing in that pass.
+ *
+ * Rules of the fair-share scheduler: fair_share.c.
  *
  * Fitting, in this order:
  *
@@ -61,11 +67,19 @@ struct arena;
 struct pool;
 
 struct pool_config {
-    const char *policy; /* "priority"; copied */
+    const char *policy; /* "priority", "fair_share"; copied */
     bool is_preemptive;
     bool fits_worst; /* fitting_policy: worst */
     bool allows_heterogeneous_fits;
     uint32_t max_aux_per_agent; /* zero-slot allocations an agent may hold */
+};
+
+/* The job of a request. */
+struct pool_group {
+    int64_t id;    /* 0: the request is a job of its own */
+    double weight; /* its share under fair share; 0 counts as 1 */
+    bool is_capped;
+    uint32_t max_slots; /* if it is capped */
 };
 
 /* One waiting or running allocation.  Ids are the heart's numbers. */
@@ -80,6 +94,7 @@ struct pool_request {
     const int64_t *blocked;   /* agents it must not use; copied */
     uint32_t blocked_count;
     int64_t avoided; /* an agent that it uses only if it fits nowhere else; 0: none */
+    struct pool_group group;
 };
 
 /* A share of an allocation on one agent. */
@@ -140,6 +155,10 @@ det_status pool_add_running(struct pool *pool, const struct pool_request *reques
 void pool_remove(struct pool *pool, int64_t allocation);
 det_status pool_set_priority(struct pool *pool, int64_t allocation, uint32_t priority,
                              struct err *err);
+/* The weight or the cap of its group changed.  `group` has the id that it was added
+ * with; call it for each allocation of the group. */
+det_status pool_set_group(struct pool *pool, int64_t allocation,
+                          const struct pool_group *group, struct err *err);
 /* The allocation was asked to give its slots back, by a plan or by the user.  It counts
  * as leaving and is not preempted again. */
 void pool_mark_leaving(struct pool *pool, int64_t allocation);

@@ -219,6 +219,40 @@ static det_status check_levels(const struct pool *pool, struct err *err)
     return queues ? broken(err, "queues got lost", (int64_t)queues) : DET_OK;
 }
 
+/* What the members of a group add up to. */
+static struct group sum_group(const struct pool *pool, const struct group *group)
+{
+    struct group sum = {0};
+    const struct request *request;
+
+    for (size_t i = 0; (request = map_next(&pool->requests, &i));) {
+        bool is_member = group == (request->is_running ? request->hold->group
+                                                       : request->queue->shape.group);
+
+        sum.members += is_member;
+        if (!is_member || !request->is_running)
+            continue;
+        sum.held += request->slots;
+        sum.fixed += request->is_preemptible ? 0 : request->slots;
+        sum.leaving += request->is_leaving ? request->slots : 0;
+    }
+    return sum;
+}
+
+static det_status check_groups(const struct pool *pool, struct err *err)
+{
+    const struct group *group;
+
+    for (size_t i = 0; (group = map_next(&pool->groups, &i));) {
+        struct group sum = sum_group(pool, group);
+
+        if (!sum.members || sum.members != group->members || sum.held != group->held ||
+            sum.fixed != group->fixed || sum.leaving != group->leaving)
+            return broken(err, "the counts of this group are wrong", group->id);
+    }
+    return DET_OK;
+}
+
 static det_status check_totals(const struct pool *pool, struct err *err)
 {
     struct pool_stats sum = {0};
@@ -251,6 +285,8 @@ det_status pool_check(const struct pool *pool, struct err *err)
     }
     if (!status)
         status = check_levels(pool, err);
+    if (!status)
+        status = check_groups(pool, err);
     if (!status)
         status = check_totals(pool, err);
     if (!status && pool->pass.log.count + pool->pass.starts.count +

@@ -476,16 +476,27 @@ bool fit_find(struct pool *pool, const struct shape *shape, struct fit *ret_fit)
     return shape->avoided && find_fit(pool, &any, ret_fit);
 }
 
-/* How many agents have exactly `slots` slots, and the next smaller number of slots of
- * any agent (0: none). */
-static uint64_t count_size(const struct pool *pool, uint32_t slots, uint32_t *ret_next)
+/* All agents idle.  `is_whole`: all slots enabled, too. */
+struct empty_pool {
+    const struct pool *pool;
+    const struct shape *shape;
+    bool is_whole;
+};
+
+/* How many agents that the request may use have exactly `slots` slots, and the next
+ * smaller number of slots of any of them (0: none). */
+static uint64_t count_size(const struct empty_pool *empty, uint32_t slots,
+                           uint32_t *ret_next)
 {
     uint64_t count = 0;
     uint32_t next = 0;
 
-    for (size_t i = 0; i < pool->agents.count; i++) {
-        uint32_t own = pool->agents.at[i]->slots;
+    for (size_t i = 0; i < empty->pool->agents.count; i++) {
+        const struct agent *agent = empty->pool->agents.at[i];
+        uint32_t own = empty->is_whole ? agent->slots : agent->enabled;
 
+        if (empty->shape->blocked_count && shape_blocks(empty->shape, agent->id))
+            continue;
         count += own == slots;
         if (own < slots)
             next = MAX(next, own);
@@ -494,29 +505,48 @@ static uint64_t count_size(const struct pool *pool, uint32_t slots, uint32_t *re
     return count;
 }
 
-/* Applies the rules above as if all agents were idle and all slots enabled.  Rarely
- * called, so it walks all agents once per size. */
-bool pool_could_fit(const struct pool *pool, uint32_t slots, bool is_single_node)
+/* Walks all agents once per size. */
+static bool fits_empty_pool(const struct empty_pool *empty)
 {
+    uint32_t slots = empty->shape->slots;
     uint32_t left = slots;
     uint32_t size;
 
-    if (!slots)
-        return pool->agents.count && pool->config.max_aux_per_agent;
-    (void)count_size(pool, UINT32_MAX, &size);
+    (void)count_size(empty, UINT32_MAX, &size);
     if (size >= slots)
         return true;
-    while (size && !is_single_node) {
+    while (size && !empty->shape->is_single_node) {
         uint32_t next;
-        uint64_t count = count_size(pool, size, &next);
+        uint64_t count = count_size(empty, size, &next);
 
         if (slots % size == 0 && count >= slots / size)
             return true;
-        if (pool->config.allows_heterogeneous_fits)
+        if (empty->pool->config.allows_heterogeneous_fits)
             left -= (uint32_t)MIN(count, left / size) * size;
         if (!left)
             return true;
         size = next;
     }
     return false;
+}
+
+bool fit_is_possible(const struct pool *pool, const struct shape *shape)
+{
+    struct shape any = *shape;
+
+    assert(shape->slots);
+    any.avoided = 0;
+    if (has_large_agent(pool, shape))
+        return true;
+    return fits_empty_pool(&(struct empty_pool){.pool = pool, .shape = &any});
+}
+
+bool pool_could_fit(const struct pool *pool, uint32_t slots, bool is_single_node)
+{
+    struct shape shape = {.slots = slots, .is_single_node = is_single_node};
+
+    if (!slots)
+        return pool->agents.count && pool->config.max_aux_per_agent;
+    return fits_empty_pool(
+        &(struct empty_pool){.pool = pool, .shape = &shape, .is_whole = true});
 }

@@ -5,7 +5,9 @@
  *   queue.c       waiting requests, grouped by level and shape
  *   pool_fit.c    where a request fits, and the index that makes the search fast
  *   pass.c        one pass of a policy: a simulation that is kept or undone
+ *   group.c       requests of one job, counted together
  *   priority.c    the priority policy
+ *   fair_share.c  the fair-share policy
  *   pool_check.c  the invariants, recounted
  *
  * Agents are in an array in the order of their ids; the index of an agent in it is its
@@ -77,6 +79,28 @@ struct index {
     size_t score_cap;
 };
 
+struct queue;
+
+/* The requests of one job.  A queue or hold without a group belongs to a job that needs
+ * no counting. */
+struct group {
+    int64_t id;
+    double weight;
+    uint64_t max_slots; /* UINT64_MAX: no cap */
+    uint64_t members;   /* requests; the group ends with the last one */
+    uint64_t held;      /* slots of running requests and of those that a pass starts */
+    uint64_t fixed;     /* of these: not preemptible */
+    uint64_t leaving;   /* of these: are being given back */
+    int64_t position;   /* of its first request */
+    /* scratch of a pass */
+    uint64_t excess; /* slots that it has to give back */
+    uint64_t demand; /* the rest: see fair_share.c */
+    uint64_t offered;
+    uint64_t preoffer;
+    bool is_disabled;
+    struct queue *queues; /* its waiting requests, linked by next_of_group */
+};
+
 /* Decides whether and where a request fits, and whether it may be backfilled. */
 struct shape {
     uint32_t slots;
@@ -86,6 +110,7 @@ struct shape {
     uint32_t blocked_count;
     const int64_t *blocked; /* ascending, no doubles */
     int64_t avoided;        /* used only if it fits nowhere else; 0: none */
+    struct group *group;    /* NULL: is not counted */
 };
 
 struct hold_share {
@@ -95,11 +120,10 @@ struct hold_share {
 };
 
 struct hold {
+    struct group *group; /* NULL: is not counted */
     uint32_t share_count;
     struct hold_share share[];
 };
-
-struct queue;
 
 /* Exactly one cache line: when 100,000 wait, each step down a tree costs one miss. */
 struct request {
@@ -135,6 +159,7 @@ struct queue {
     struct tree requests;
     int64_t hash;
     struct queue *same_hash;
+    struct queue *next_of_group; /* scratch of a pass */
     int64_t blocked[];
 };
 
@@ -154,6 +179,7 @@ struct pool {
     VEC(void *) slabs;     /* owns the memory of requests; grows only */
     struct request *spare; /* unused ones, linked by node.parent */
     struct map queues;     /* by hash; owns them */
+    struct map groups;     /* by id; owns them */
     struct level level[KINDS][LEVELS];
     uint64_t has_level[KINDS][2]; /* bit p: level p has waiting requests */
     struct tree victims[KINDS];   /* run, preemptible, not leaving */
@@ -214,6 +240,24 @@ void pool_gains_anything(struct pool *pool);
 /* A hold for `shares` shares and `slots` slots, in one block; NULL: out of memory. */
 struct hold *hold_new(uint32_t shares, uint32_t slots);
 
+/* group.c */
+/* The group of such a request, made if necessary; *ret_group is NULL if it needs none.
+ * The caller adds a member, or drops it.  False: out of memory. */
+bool group_get(struct pool *pool, const struct pool_request *request,
+               struct group **ret_group);
+/* Ends the group if it has no members; NULL does nothing. */
+void group_drop_if_empty(struct pool *pool, struct group *group);
+void group_add_member(struct group *group);
+/* Ends the group with its last member. */
+void group_remove_member(struct pool *pool, struct group *group);
+/* The slots of a request are held, or given back; NULL does nothing. */
+void group_take(struct group *group, const struct request *request);
+void group_give_back(struct group *group, const struct request *request);
+/* Whether the cap of the group leaves no room for this many slots. */
+bool group_is_full(const struct group *group, uint32_t slots);
+/* Preempts what groups have in excess, the oldest first.  DET_NOMEM. */
+det_status group_release_excess(struct pool *pool);
+
 /* queue.c */
 /* The queue for such requests, made if necessary.  NULL: out of memory. */
 struct queue *queue_get(struct pool *pool, uint32_t priority,
@@ -246,6 +290,8 @@ bool fit_may_spread(const struct pool *pool, const struct shape *shape);
 uint64_t fit_idle_slots(const struct pool *pool);
 /* The most free slots of any agent. */
 uint32_t fit_most_free(const struct pool *pool);
+/* Whether the request would fit if all agents were idle. */
+bool fit_is_possible(const struct pool *pool, const struct shape *shape);
 /* The class the agent belongs in, and its score for zero-slot requests. */
 uint32_t index_class_of(const struct index *index, const struct agent *agent);
 uint64_t index_aux_score_of(const struct pool *pool, const struct agent *agent);

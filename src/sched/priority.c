@@ -20,6 +20,8 @@
  * requests take part (backfilling): they can be preempted when they are in the way.
  *
  * An allocation chosen for preemption is spared if its slots turn out not to be needed.
+ *
+ * A request whose group is full waits for its own job: it takes part in nothing.
  */
 #include "sched/policy.h"
 #include "sched/pool_impl.h"
@@ -269,6 +271,8 @@ static det_status sweep_level(struct sweep *sweep, uint32_t priority)
         last = head;
         if (sweep->is_backfilling && !queue->shape.is_preemptible)
             continue;
+        if (group_is_full(queue->shape.group, queue->shape.slots))
+            continue;
         status = place_request(sweep, head);
         if (status)
             return status;
@@ -296,10 +300,24 @@ static det_status sweep_kind(struct sweep *sweep)
     return DET_OK;
 }
 
+static det_status release_above_caps(struct pool *pool)
+{
+    struct group *group;
+
+    for (size_t i = 0; (group = map_next(&pool->groups, &i));) {
+        uint64_t stays = group->held - group->leaving;
+
+        group->excess = stays > group->max_slots ? stays - group->max_slots : 0;
+    }
+    return group_release_excess(pool);
+}
+
 static det_status plan_by_priority(struct pool *pool)
 {
-    det_status status = sweep_kind(&(struct sweep){.pool = pool, .kind = KIND_SLOTS});
+    det_status status = release_above_caps(pool);
 
+    if (!status)
+        status = sweep_kind(&(struct sweep){.pool = pool, .kind = KIND_SLOTS});
     if (status)
         return status;
     return sweep_kind(&(struct sweep){.pool = pool, .kind = KIND_AUX});

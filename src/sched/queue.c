@@ -35,8 +35,11 @@ static int64_t hash_shape(uint32_t priority, const struct shape *shape)
 
     for (uint32_t i = 0; i < shape->blocked_count; i++)
         hash = hash_number(hash ^ (uint64_t)shape->blocked[i]);
-    return (int64_t)(shape->avoided ? hash_number(hash ^ (uint64_t)shape->avoided)
-                                    : hash);
+    if (shape->avoided)
+        hash = hash_number(hash ^ (uint64_t)shape->avoided);
+    if (shape->group)
+        hash = hash_number(hash + (uint64_t)shape->group->id);
+    return (int64_t)hash;
 }
 
 static bool queue_is(const struct queue *queue, uint32_t priority,
@@ -48,7 +51,8 @@ static bool queue_is(const struct queue *queue, uint32_t priority,
         own->is_single_node != shape->is_single_node ||
         own->prefers_single_node != shape->prefers_single_node ||
         own->is_preemptible != shape->is_preemptible ||
-        own->blocked_count != shape->blocked_count || own->avoided != shape->avoided)
+        own->blocked_count != shape->blocked_count || own->avoided != shape->avoided ||
+        own->group != shape->group)
         return false;
     for (uint32_t i = 0; i < shape->blocked_count; i++)
         if (own->blocked[i] != shape->blocked[i])

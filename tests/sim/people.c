@@ -52,19 +52,26 @@ static int64_t write_config(struct world *w, char text[CONFIG_SIZE])
     char searcher[CONFIG_SIZE];
     int64_t restarts = (int64_t)world_below(w, 4);
     int slot_count = slots[world_below(w, ARRAY_LEN(slots))];
+    int cap = world_below(w, 4) ? -1 : slot_count * (1 + (int)world_below(w, 3));
+    char cap_text[16];
     int priority = priorities[world_below(w, ARRAY_LEN(priorities))];
     const char *single_node = single_nodes[world_below(w, ARRAY_LEN(single_nodes))];
     const char *pool = pools[world_below(w, ARRAY_LEN(pools))];
 
     write_searcher(w, searcher);
+    if (cap < 0)
+        snprintf(cap_text, sizeof(cap_text), "null");
+    else
+        snprintf(cap_text, sizeof(cap_text), "%d", cap);
     snprintf(text, CONFIG_SIZE,
              "{\"name\":\"sim\",\"searcher\":%s,\"hyperparameters\":{\"lr\":{\"type\":"
              "\"double\",\"minval\":0,\"maxval\":1,\"count\":3},\"units\":{\"type\":"
              "\"categorical\",\"vals\":[1,2]}},\"checkpoint_storage\":{\"type\":"
              "\"shared_fs\"},\"max_restarts\":%d,\"resources\":{\"slots_per_trial\":%d,"
-             "\"priority\":%d,\"is_single_node\":%s,\"resource_pool\":\"%s\"},"
+             "\"max_slots\":%s,\"priority\":%d,\"is_single_node\":%s,\"resource_pool\":"
+             "\"%s\"},"
              "\"reproducibility\":{\"experiment_seed\":%d}}",
-             searcher, (int)restarts, slot_count, priority, single_node, pool,
+             searcher, (int)restarts, slot_count, cap_text, priority, single_node, pool,
              (int)world_below(w, 1000));
     return restarts;
 }
@@ -126,10 +133,20 @@ static void change_resources(struct world *w, struct core_event *event)
     event->kind = EVENT_EXPERIMENT_RESOURCES;
     event->resources.experiment_id = some_id(w, w->store.counters.next_experiment);
     event->resources.max_slots = -2;
-    if (world_below(w, 2))
+    switch (world_below(w, 4)) {
+    case 0:
+        event->resources.weight = (double)world_below(w, 8) / 2;
+        break;
+    case 1: /* less than a trial needs is refused */
+        event->resources.max_slots = (int64_t)world_below(w, 12) - 2;
+        break;
+    case 2:
         event->resources.priority = (int64_t)world_below(w, 101);
-    else
+        break;
+    default:
         event->resources.resource_pool = world_below(w, 2) ? "aux" : "compute";
+        break;
+    }
 }
 
 static void meddle_with_job(struct world *w, struct core_event *event)

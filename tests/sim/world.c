@@ -637,6 +637,8 @@ static void begin(struct world *w, uint64_t seed, bool traces)
                                    .config.policy = "priority",
                                    .default_priority = 42,
                                    .agent_reconnect_wait_us = 25 * (int64_t)SECOND};
+        if (!world_below(w, 3))
+            pool->config.policy = "fair_share";
         pool->config.is_preemptive = world_below(w, 2);
         pool->config.fits_worst = world_below(w, 2);
         pool->config.allows_heterogeneous_fits = world_below(w, 2);

@@ -72,6 +72,8 @@ async function runAction(doneText, work) {
 
 const agentPath = (agent, rest = "") => `/api/v1/agents/${encodeURIComponent(agent.id)}${rest}`;
 
+const aheadOf = (count) => count < 0 ? "waits for its share" : count ? `${plural(count, "job")} ahead` : "next";
+
 const mayManageAgents = () => may("UPDATE_AGENTS", {owners: []});
 
 function agentActions(agent, refresh) {
@@ -193,7 +195,7 @@ function queueColumns(pools, refresh) {
         {id: "name", label: "Name", class: "cut", cell: (job) => link(jobAddress(job), {title: job.name}, job.name || job.entityId)},
         {id: "type", label: "Type", cell: (job) => isExperiment(job) ? `experiment ${job.entityId}` : job.type === "TYPE_TENSORBOARD" ? "TensorBoard" : "job"},
         {id: "state", label: "State", cell: (job) => job.summary.state === "STATE_SCHEDULED" ? badge("RUNNING")
-            : [badge("QUEUED"), h("small", {class: "dim"}, job.summary.jobsAhead ? `${plural(job.summary.jobsAhead, "job")} ahead` : "next")]},
+            : [badge("QUEUED"), h("small", {class: "dim"}, aheadOf(job.summary.jobsAhead))]},
         {id: "slots", label: "Slots", isNumber: true, cell: (job) => `${number(job.allocatedSlots)} of ${number(job.requestedSlots)}`},
         {id: "priority", label: "Priority", isNumber: true, cell: priority},
         {id: "pool", label: "Pool", cell: pool},

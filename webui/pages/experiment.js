@@ -219,6 +219,7 @@ export function needsOf({jobSummary, pool, config}) {
         free: wanted ? usable ? `${number(free)} of ${plural(usable, "slot")}${offText && `; ${offText}`}` : `none: ${pool.numAgents ? `all slots are disabled` : "the pool has no agent"}` : plural(pool.numAgents, "agent"),
         isPossible: wanted ? usable >= wanted : pool.numAgents > 0,
         queue: jobSummary.waitReason ? `runs again at ${new Date(jobSummary.retryTime).toLocaleTimeString()}: ${jobSummary.waitReason}`
+            : jobSummary.jobsAhead < 0 ? "waits for its share of the pool"
             : jobSummary.jobsAhead ? `${plural(jobSummary.jobsAhead, "job")} ahead in the queue` : "next in the queue",
         lacks: wanted ? `waiting for ${plural(wanted, "slot")}; the pool has ${usable ? number(usable) : "none"}` : "waiting for an agent",
     };

@@ -287,6 +287,7 @@ static const char *type_of(const struct json *job)
 static void add_job(struct cli *cli, struct table *table, const struct json *job)
 {
     const char *state = format_state(json_path(job, "summary.state"));
+    int64_t ahead = json_i64(json_path(job, "summary.jobsAhead"), 0);
 
     table_add(table, json_str(json_get(job, "entityId"), ""));
     table_add(table, json_str(json_get(job, "name"), ""));
@@ -296,7 +297,7 @@ static void add_job(struct cli *cli, struct table *table, const struct json *job
     table_add(table, arena_printf(&cli->mem, "%" PRId64 "/%" PRId64,
                                   json_i64(json_get(job, "allocatedSlots"), 0),
                                   json_i64(json_get(job, "requestedSlots"), 0)));
-    table_add(table, format_i64(cli, json_i64(json_path(job, "summary.jobsAhead"), 0)));
+    table_add(table, ahead < 0 ? "-" : format_i64(cli, ahead));
     table_add(table, json_str(json_get(job, "resourcePool"), ""));
     table_add_raw(table, format_time(cli, json_get(job, "submissionTime")),
                   json_str(json_get(job, "submissionTime"), ""));

@@ -24,7 +24,7 @@ static const struct config_key keys[] = {
         .refuse = "is for experiments; a job says slots",
         .help = "only in experiments"),
     KEY(KEY_NUM, "resources.weight", .def = "1", .bounds = ABOVE(0),
-        .no_effect = NO_FAIR_SHARE, .help = "weight in a fair-share pool"),
+        .help = "weight in a fair-share pool"),
     KEY(KEY_BOOL, "resources.native_parallel", .def = "false",
         .no_effect = "the entrypoint names the launcher",
         .help = "obsolete: not used any more"),

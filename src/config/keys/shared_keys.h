@@ -12,7 +12,6 @@
 #define NO_CONTAINERS "tasks run directly on the host; containers are not built yet"
 #define NO_IMAGES     "tasks run directly on the host, not in a container"
 #define NO_KUBERNETES "Kubernetes is not built yet"
-#define NO_FAIR_SHARE "only fair-share pools use it, and they are not built yet"
 
 #define BIND_MOUNT_KEYS(at)                                                            \
     KEY(KEY_LIST, at, .def = "[]",                                                     \
@@ -190,8 +189,7 @@
 #define SCHEDULER_KEYS(at, ...)                                                        \
     KEY(KEY_MAP, at, __VA_ARGS__.help = "order and placement of tasks"),               \
         KEY(KEY_STR, at ".type", .def = "\"priority\"",                                \
-            .words = WORDS("priority", "fair_share"),                                  \
-            .later_words = WORDS("fair_share"), .help = "scheduling policy"),          \
+            .words = WORDS("priority", "fair_share"), .help = "scheduling policy"),    \
         KEY(KEY_BOOL, at ".preemption", .def = "false",                                \
             .help = "stop less important tasks for more important ones"),              \
         KEY(KEY_INT, at ".default_priority", .def = "42", .bounds = FROM_TO(1, 99),    \

@@ -364,6 +364,20 @@ void render_allocation(struct json_writer *w, const char *key,
     jw_end_object(w);
 }
 
+const char *render_policy(const struct request *req, const char *pool)
+{
+    const struct core_pool *it = core_config_pool(&req->master->core_config, pool);
+
+    return it ? it->config.policy : "priority";
+}
+
+void render_jobs_ahead(struct request *req, const char *pool, int64_t ahead)
+{
+    bool is_ordered = !strcmp(render_policy(req, pool), "priority");
+
+    jw_i64(&req->w, "jobsAhead", is_ordered ? ahead : -1);
+}
+
 void render_page(struct json_writer *w, const struct page *page)
 {
     jw_object(w, "pagination");

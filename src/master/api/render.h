@@ -5,6 +5,7 @@
 #define MASTER_API_RENDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -30,6 +31,10 @@ void render_checkpoint_outline(struct json_writer *w, const char *key,
                                const struct checkpoint *row);
 void render_allocation(struct json_writer *w, const char *key,
                        const struct allocation *row);
+/* The scheduling policy of a pool. */
+const char *render_policy(const struct request *req, const char *pool);
+/* "jobsAhead": -1 where a pool has no order, as under fair share. */
+void render_jobs_ahead(struct request *req, const char *pool, int64_t ahead);
 void render_page(struct json_writer *w, const struct page *page);
 
 #endif

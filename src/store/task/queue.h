@@ -30,7 +30,7 @@ struct queue_view {
     bool is_scheduled; /* some allocation holds slots */
     bool is_preemptible;
     int64_t workspace_id;
-    int64_t ahead; /* entries of its pool that wait before it */
+    int64_t ahead; /* entries of its pool that wait before it, by priority */
 };
 /* In the order in which they get slots. */
 det_status store_queue_list(struct db *db, struct arena *mem,

@@ -66,7 +66,6 @@ TEST(round_robin_is_priority_now)
 TEST(what_a_master_cannot_do_yet_is_refused)
 {
     static const char *const refused[] = {
-        "resource_manager: {scheduler: {type: fair_share}}",
         "resource_manager: {type: kubernetes}",
         "db: {host: h}",
         "logging: {type: elastic, host: h}",

@@ -70,6 +70,52 @@ static void live_short_of_memory(struct pool *pool)
     RETRY(pool, pool_remove_agent(pool, 10, NULL) == DET_NOMEM ? DET_NOMEM : DET_OK);
 }
 
+/* Jobs with and without a cap, changed and preempted. */
+static void share_short_of_memory(struct pool *pool)
+{
+    const struct pool_group capped = {.id = 1, .is_capped = true, .max_slots = 2};
+    const uint32_t slot = 0;
+    struct pool_share share = {1, 1, &slot};
+    struct pool_request restored = {.allocation = 50,
+                                    .slots = 1,
+                                    .priority = 42,
+                                    .is_preemptible = true,
+                                    .group.id = 1};
+
+    for (int64_t id = 1; id <= 2; id++)
+        RETRY(pool, pool_add_agent(pool, id, 2, NULL));
+    RETRY(pool, pool_add_running(pool, &restored, &share, 1, NULL));
+    for (int64_t id = 100; id < 108; id++)
+        retry_add(pool, (struct pool_request){.allocation = id,
+                                              .slots = id % 4 > 0,
+                                              .priority = 42,
+                                              .is_preemptible = true,
+                                              .group.id = 1 + id % 2});
+    CHECK(retry_schedule(pool) >= 3);
+    for (int64_t id = 100; id < 108; id++)
+        if (id % 2 == 0)
+            RETRY(pool, pool_set_group(pool, id, &capped, NULL));
+    RETRY(pool, pool_set_group(pool, 50, &capped, NULL));
+    retry_schedule(pool);
+}
+
+TEST(out_of_memory_leaves_the_groups_as_they_were)
+{
+    static const char *const policies[] = {"priority", "fair_share"};
+
+    for (size_t i = 0; i < ARRAY_LEN(policies); i++)
+        EACH_ALLOCATION_FAILS() {
+            struct pool_config config = {.policy = policies[i], .max_aux_per_agent = 5};
+            struct pool *pool = NULL;
+
+            if (pool_new(&config, &pool, NULL))
+                continue;
+            share_short_of_memory(pool);
+            CHECK_OK(pool_check(pool, &test_err));
+            pool_free(pool);
+        }
+}
+
 TEST(out_of_memory_leaves_the_pool_as_it_was)
 {
     EACH_ALLOCATION_FAILS() {

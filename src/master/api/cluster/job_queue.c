@@ -16,8 +16,9 @@
 #include "store/task/queue.h"
 #include "wire/queries.h"
 
-static void render_job(struct json_writer *w, const struct queue_view *job)
+static void render_job(struct request *req, const struct queue_view *job)
 {
+    struct json_writer *w = &req->w;
     char id[24];
     char type[64];
 
@@ -42,7 +43,7 @@ static void render_job(struct json_writer *w, const struct queue_view *job)
     jw_real(w, "progress", job->progress);
     jw_object(w, "summary");
     jw_str(w, "state", job->is_scheduled ? "STATE_SCHEDULED" : "STATE_QUEUED");
-    jw_i64(w, "jobsAhead", job->ahead);
+    render_jobs_ahead(req, job->resource_pool, job->ahead);
     jw_end_object(w);
     jw_end_object(w);
     jw_end_object(w);
@@ -93,7 +94,7 @@ det_status api_list_jobs(struct request *req)
     jw_array(&req->w, "jobs");
     for (int64_t i = page.start; i < page.end; i++)
         render_job(
-            &req->w,
+            req,
             &jobs[listing_is_descending(in->order_by) ? (int64_t)count - 1 - i : i]);
     jw_end_array(&req->w);
     render_page(&req->w, &page);
@@ -111,14 +112,6 @@ struct update_state {
     uint32_t count;
     uint32_t done;
 };
-
-static bool has_pool(const struct core_config *config, const char *name)
-{
-    for (uint32_t i = 0; i < config->pool_count; i++)
-        if (!strcmp(config->pool[i].name, name))
-            return true;
-    return false;
-}
 
 static det_status read_update(struct request *req, const struct json *update,
                               struct core_event *event)
@@ -145,7 +138,8 @@ static det_status read_update(struct request *req, const struct json *update,
                        "a priority must be a number from 1 to 99");
     if (!json_is_null(weight) && !(event->resources.weight > 0))
         return err_set(req->err, DET_INVALID, "a weight must be above 0");
-    if (!json_is_null(pool) && !has_pool(&req->master->core_config, json_str(pool, "")))
+    if (!json_is_null(pool) &&
+        !core_config_pool(&req->master->core_config, json_str(pool, "")))
         return err_set(req->err, DET_INVALID, "there is no resource pool '%s'",
                        json_str(pool, ""));
     st = store_queue_find(req->db, name, &event->resources.experiment_id,

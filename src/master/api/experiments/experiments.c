@@ -115,7 +115,7 @@ static det_status render_job_summary(struct request *req,
                                       &is_delayed, req->err);
     jw_object(w, "jobSummary");
     jw_str(w, "state", is_scheduled ? "STATE_SCHEDULED" : "STATE_QUEUED");
-    jw_i64(w, "jobsAhead", ahead);
+    render_jobs_ahead(req, view->row.resource_pool, ahead);
     if (is_delayed) {
         jw_time(w, "retryTime", delayed.retry_us);
         jw_str(w, "waitReason", delayed.wait_reason);

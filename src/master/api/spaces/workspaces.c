@@ -306,13 +306,8 @@ static det_status read_storage(struct request *req, const struct json *storage,
 
 static det_status check_pool(struct request *req, const char *name)
 {
-    const struct core_config *config = &req->master->core_config;
-
-    if (!name || !*name)
+    if (!name || !*name || core_config_pool(&req->master->core_config, name))
         return DET_OK;
-    for (uint32_t i = 0; i < config->pool_count; i++)
-        if (!strcmp(config->pool[i].name, name))
-            return DET_OK;
     return err_set(req->err, DET_INVALID,
                    "unable to bind a resource pool that does not exist or is not "
                    "available to the workspace: there is no pool '%s'",

@@ -120,7 +120,7 @@ static det_status render_summary(struct request *req, const struct allocation *r
     jw_time(w, "registeredTime", row->request_us);
     jw_str(w, "resourcePool", row->resource_pool);
     jw_i64(w, "slotsNeeded", row->slots);
-    jw_str(w, "schedulerType", "priority");
+    jw_str(w, "schedulerType", render_policy(req, row->resource_pool));
     jw_i64(w, "priority", of ? of->priority : 0);
     jw_str(w, "state", allocation_state_names[row->state]);
     jw_array(w, "proxyPorts");
