@@ -290,13 +290,6 @@ static void open_to_linked_users(void *arg)
 
 /* ---- the master ------------------------------------------------------------------ */
 
-static void on_fatal(void *arg, const char *sentence)
-{
-    (void)arg;
-    log_error("%s", sentence);
-    _exit(det_status_exit(DET_IO));
-}
-
 static det_status new_master(struct serving *s, uint16_t port, struct err *err)
 {
     struct master_config config = {
@@ -317,7 +310,7 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
         .log = s->log,
         .is_root = geteuid() == 0,
         .checks_invariants = getenv("DET_CHECK_INVARIANTS") != NULL, /* for tests */
-        .on_fatal = on_fatal,
+        .on_fatal = end_this_process,
         .on_link = open_to_linked_users,
         .arg = s,
     };

@@ -56,7 +56,7 @@ static int print_line(void *arg, const char *text, size_t len)
 
 det_status run_master_logs(struct cli *cli, const struct cli_invocation *in)
 {
-    const struct master_logs_options *options = in->options;
+    const struct log_options *options = in->options;
     struct printing printing = {
         .cli = cli, .line = ARENA_INIT(LINE_TREE), .follows = options->follow};
     int64_t offset = options->tail == CLI_UNSET ? 0 : -options->tail;

@@ -412,7 +412,7 @@ const struct cli_command cli_commands[] = {
             "Show the master's configuration"),
     COMMAND("master", "logs", "", run_master_logs, CLI_CALLS | CLI_SHOWS,
             "Print the last lines of the master's log",
-            OPTS(master_logs_opts, master_logs_options),
+            OPTS(master_logs_opts, log_options),
             .help = "For administrators.  The master keeps the last 5000 lines since "
                     "its start; its file has all of them."),
     COMMAND("master", "certificate", "", run_master_certificate, CLI_SHOWS,

@@ -459,9 +459,8 @@ const struct cli_opt password_opts[] = {
 };
 
 const struct cli_opt master_logs_opts[] = {
-    FLAG('f', "follow", master_logs_options, follow, "also print the lines to come"),
-    NUMBER(0, "tail", master_logs_options, tail, "N", 1, COUNT_MOST,
-           "only the last N lines"),
+    FLAG('f', "follow", log_options, follow, "also print the lines to come"),
+    NUMBER(0, "tail", log_options, tail, "N", 1, COUNT_MOST, "only the last N lines"),
     END,
 };
 

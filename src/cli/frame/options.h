@@ -189,11 +189,6 @@ struct job_update_options {
     const char *resource_pool;
 };
 
-struct master_logs_options {
-    bool follow;
-    int64_t tail;
-};
-
 struct resources_options {
     bool monthly;
     bool by_experiment;

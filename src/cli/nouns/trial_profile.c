@@ -277,6 +277,14 @@ static det_status put_json(struct cli *cli, const struct profile *profile)
     return mem->has_failed ? cli_nomem(cli) : cli_print_json(cli, all);
 }
 
+static bool has_timings(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->lines.count; i++)
+        if (!strcmp(profile->lines.at[i]->group, "timing"))
+            return true;
+    return false;
+}
+
 static det_status print_profile(struct cli *cli, int64_t id,
                                 const struct profile *profile)
 {
@@ -293,6 +301,9 @@ static det_status print_profile(struct cli *cli, int64_t id,
         return DET_OK;
     }
     st = put_lines(cli, profile);
+    if (!st && cli->in->format == CLI_TEXT && !has_timings(profile))
+        cli_note(cli, "hint: `profiling: {enabled: true}` in the configuration also "
+                      "measures where the time goes");
     for (size_t at = 0;
          !st && cli->in->format == CLI_TEXT && at < profile->lines.count;)
         at = put_times(cli, profile, at);
