@@ -24,7 +24,7 @@ struct log_tail {
     int64_t next;
     size_t bytes;
 
-    struct lock watch_lock; /* held while `watch` runs */
+    struct lock watch_lock; /* held while `watch` runs; waits follows */
     void (*watch)(void *arg);
     void *watch_arg;
 };
