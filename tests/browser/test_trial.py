@@ -207,7 +207,9 @@ class Trial(BrowserTest):
         page = self.page_at(f"/det/trials/{self.testbed.trials('search')[0]}")
         page.get_by_role("button", name="Fork or continue").click()
         page.get_by_role("menuitem", name="Fork from the best checkpoint").click()
-        expect(page.get_by_role("dialog").get_by_role("textbox")).to_have_value(re.compile("source_checkpoint_uuid: .*[0-9a-f-]{36}"))
+        text = page.get_by_role("dialog").get_by_role("textbox")
+        expect(text).to_have_value(re.compile("source_checkpoint_uuid: .*[0-9a-f-]{36}"))
+        self.assertNotIn("profiling", text.input_value())  # written down, its default would turn the load off
 
     def test_names_with_markup_are_text(self):
         page = self.page_at(f"/det/trials/{self.testbed.trials('markup')[0]}/metrics")

@@ -23,6 +23,9 @@
 #include "wire/queries.h"
 
 #define DAY_US INT64_C(86400000000)
+#define ALLOCATIONS_HEAD                                                               \
+    "allocation_id,task_type,username,workspace_name,experiment_id,slots,start_time,"  \
+    "end_time,imagepulling_time,slot_hours,resource_pool\n"
 
 enum { PAGE = 1000, PAGE_MEMORY = 64 << 20, PERIODS_MOST = 3700 };
 
@@ -116,8 +119,7 @@ static void put_raw_row(struct buf *out, const struct rows_state *state,
     buf_printf(out, ",%f\n", clipped_seconds(state, row));
 }
 
-/* allocation_id,task_type,username,workspace_name,experiment_id,slots,start_time,end_time,
- * imagepulling_time,slot_hours,resource_pool */
+/* See ALLOCATIONS_HEAD. */
 static void put_allocation_row(struct buf *out, const struct rows_state *state,
                                const struct slot_use *row)
 {
@@ -167,9 +169,7 @@ static det_status next_rows(struct request *req, struct buf *out,
         [ROWS_JSON] = "{\"resourceEntries\":[",
         [ROWS_RAW_CSV] =
             "experiment_id,kind,username,labels,slots,start_time,end_time,seconds\n",
-        [ROWS_ALLOCATIONS_CSV] =
-            "allocation_id,task_type,username,workspace_name,experiment_id,slots,"
-            "start_time,end_time,imagepulling_time,slot_hours,resource_pool\n",
+        [ROWS_ALLOCATIONS_CSV] = ALLOCATIONS_HEAD,
     };
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(PAGE_MEMORY);
     struct rows_state *state = req->state;
