@@ -40,25 +40,27 @@ static double seconds_at(struct bed *bed, const char *path)
     return seconds;
 }
 
-/* A trial held one slot of two days' length. */
+static void let_dates(struct bed *bed)
+{
+    bed_let(bed, "first", date_of(bed, 0));
+    bed_let(bed, "middle", date_of(bed, 2));
+    bed_let(bed, "last", date_of(bed, 3));
+    bed_let(bed, "later", date_of(bed, 7));
+}
+
+/* A trial holds one slot for four days; it has the whole of ${middle}, whatever the time of
+ * day is now. */
 static void use_slots(struct bed *bed, struct agent *agent)
 {
     struct share share;
 
+    let_dates(bed);
     agent_join(agent, bed, "a1", 1);
     (void)create(bed, labelled);
     share = agent_run(agent);
-    bed_pass(bed, 2 * 86400);
+    bed_pass(bed, 4 * 86400);
     share_exit(&share, "CLEAN", 0);
     await_trial(bed, share.trial, "COMPLETED");
-}
-
-static void let_dates(struct bed *bed)
-{
-    bed_let(bed, "first", date_of(bed, -2));
-    bed_let(bed, "middle", date_of(bed, -1));
-    bed_let(bed, "last", date_of(bed, 0));
-    bed_let(bed, "later", date_of(bed, 1));
 }
 
 TEST(slot_seconds_are_summed_per_day)
@@ -68,12 +70,12 @@ TEST(slot_seconds_are_summed_per_day)
             AGGREGATED "?startDate=${first}&endDate=${later}&experiments=true&" PERIOD
                        "DAILY",
             200,
-            "resourceEntries#4; resourceEntries.0.periodStart=${first}; "
-            "resourceEntries.1.seconds=86400; "
-            "resourceEntries.1.byUsername.determined=86400; "
-            "resourceEntries.1.byResourcePool.default=86400; "
-            "resourceEntries.1.byExperimentLabel.nlp=86400; "
-            "resourceEntries.1.byExperiment.1=86400; resourceEntries.3.seconds=0",
+            "resourceEntries#8; resourceEntries.0.periodStart=${first}; "
+            "resourceEntries.2.seconds=86400; "
+            "resourceEntries.2.byUsername.determined=86400; "
+            "resourceEntries.2.byResourcePool.default=86400; "
+            "resourceEntries.2.byExperimentLabel.nlp=86400; "
+            "resourceEntries.2.byExperiment.1=86400; resourceEntries.7.seconds=0",
             ADMIN),
         GET("rows",
             RAW "?timestampAfter=${middle}T00:00:00Z&timestampBefore=${last}T00:00:00Z",
@@ -90,15 +92,14 @@ TEST(slot_seconds_are_summed_per_day)
         END_STEPS};
     BED(bed, NULL);
     struct agent agent = {0};
-    double all;
+    double all = 0;
 
     use_slots(bed, &agent);
-    let_dates(bed);
     bed_play(bed, steps);
-    all = seconds_at(bed, "days.resourceEntries.0.seconds") +
-          seconds_at(bed, "days.resourceEntries.1.seconds") +
-          seconds_at(bed, "days.resourceEntries.2.seconds");
-    CHECK(all >= 2 * 86400 && all < 2 * 86400 + 3600);
+    for (int i = 0; i < 8; i++)
+        all += seconds_at(
+            bed, arena_printf(&bed->mem, "days.resourceEntries.%d.seconds", i));
+    CHECK(all >= 4 * 86400 && all < 4 * 86400 + 3600);
 }
 
 TEST(slot_use_outlives_its_experiment)
@@ -114,7 +115,6 @@ TEST(slot_use_outlives_its_experiment)
     struct agent agent = {0};
 
     use_slots(bed, &agent);
-    let_dates(bed);
     bed_play(bed, steps);
 }
 
@@ -135,7 +135,6 @@ TEST(slot_use_is_written_as_csv)
     const char *text;
 
     use_slots(bed, &agent);
-    let_dates(bed);
     text = csv_of(bed, "/resources/allocation/raw?timestamp_after=${middle}T00:00:00Z"
                        "&timestamp_before=${last}T00:00:00Z");
     CHECK_HAS(text,
