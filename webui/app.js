@@ -43,6 +43,8 @@ const ROUTES = [
     ["/tasks/:id/:tab?", "task", {"": "", overview: "", configuration: "", logs: "../logview"}],
     ["/logs/:id", "logs"],
     ["/cluster", "cluster"],
+    ["/cluster/history", "cluster_history"],
+    ["/cluster/log", "cluster_log"],
     ["/admin/:tab?", "admin", {"": "../admin/users", users: "../admin/users", groups: "../admin/groups", roles: "../admin/roles", access: "../admin/access", tokens: "../admin/tokens"}],
     ["/settings", "settings"],
     ["/audit", "audit"],

@@ -27,6 +27,7 @@ static _Atomic int log_fd = STDERR_FILENO;
 static _Atomic int log_format = LOG_TEXT;
 static _Atomic bool log_has_colors;
 static const char *_Atomic log_process = "det";
+static const struct log_tap *_Atomic log_tap;
 static _Thread_local struct log_scope *log_scopes;
 
 static const struct {
@@ -66,6 +67,11 @@ void log_set_format(enum log_format format, const char *process, bool has_colors
     atomic_store(&log_format, (int)format);
     atomic_store(&log_process, process);
     atomic_store(&log_has_colors, has_colors);
+}
+
+void log_set_tap(const struct log_tap *tap)
+{
+    atomic_store(&log_tap, tap);
 }
 
 enum log_level log_level_named(const char *name)
@@ -111,9 +117,8 @@ static void line_put(struct line *line, const char *bytes, size_t len)
 }
 
 /* Always UTC: the logs of several machines can be merged by sorting. */
-static void line_time(struct line *line)
+static void line_time(struct line *line, int64_t now_us)
 {
-    int64_t now_us = clock_wall_us(&clock_system);
     time_t now_s = (time_t)(now_us / 1000000);
     struct tm day;
 
@@ -248,27 +253,33 @@ static void line_scope(struct line *line, const struct log_scope *scope, bool is
 
 /* ---- lines ----------------------------------------------------------------------- */
 
-static void line_as_text(struct line *line, enum log_level level, const char *sentence,
-                         size_t len)
+/* The sentence and its scopes. */
+static void line_sentence(struct line *line, const char *sentence, size_t len)
 {
-    bool has_colors = atomic_load_explicit(&log_has_colors, memory_order_relaxed);
-
-    line_time(line);
-    line_printf(line, " %s%s%s ", has_colors ? levels[level].color : "",
-                levels[level].label, has_colors ? "\033[0m" : "");
     line_plain(line, sentence, len);
     if (len == SENTENCE_SIZE - 1)
         line_put(line, "...", 3);
     if (log_scopes)
         line_scope(line, log_scopes, false);
+}
+
+static void line_as_text(struct line *line, int64_t now_us, enum log_level level,
+                         const char *sentence, size_t len)
+{
+    bool has_colors = atomic_load_explicit(&log_has_colors, memory_order_relaxed);
+
+    line_time(line, now_us);
+    line_printf(line, " %s%s%s ", has_colors ? levels[level].color : "",
+                levels[level].label, has_colors ? "\033[0m" : "");
+    line_sentence(line, sentence, len);
     line_put(line, "\n", 1);
 }
 
-static void line_as_json(struct line *line, enum log_level level, const char *sentence,
-                         size_t len)
+static void line_as_json(struct line *line, int64_t now_us, enum log_level level,
+                         const char *sentence, size_t len)
 {
     line_put(line, "{\"time\":\"", 9);
-    line_time(line);
+    line_time(line, now_us);
     line_printf(line, "\",\"level\":\"%s\",\"process\":\"%s\",\"message\":\"",
                 levels[level].name,
                 atomic_load_explicit(&log_process, memory_order_relaxed));
@@ -297,18 +308,31 @@ static void line_write(const struct line *line, int fd)
     }
 }
 
+static void tell_tap(const struct log_tap *tap, int64_t now_us, enum log_level level,
+                     const char *sentence, size_t len)
+{
+    struct line line;
+
+    line.len = 0;
+    line_sentence(&line, sentence, len);
+    tap->add(tap->arg, level, now_us, line.text, line.len);
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
     int fd = atomic_load_explicit(&log_fd, memory_order_relaxed);
+    const struct log_tap *tap = atomic_load_explicit(&log_tap, memory_order_acquire);
     /* Callers often log before they report errno. */
     int code = errno;
+    int64_t now_us;
     char sentence[SENTENCE_SIZE];
     struct line line;
     va_list args;
     int len;
 
     assert((size_t)level < ARRAY_LEN(levels));
-    if (fd < 0 || (int)level > atomic_load_explicit(&log_least, memory_order_relaxed))
+    if ((fd < 0 && !tap) ||
+        (int)level > atomic_load_explicit(&log_least, memory_order_relaxed))
         return;
 
     line.len = 0;
@@ -316,10 +340,14 @@ void log_line(enum log_level level, const char *fmt, ...)
     len = vsnprintf(sentence, sizeof(sentence), fmt, args);
     va_end(args);
     len = len < 0 ? 0 : MIN(len, SENTENCE_SIZE - 1);
+    now_us = clock_wall_us(&clock_system);
+    if (tap)
+        tell_tap(tap, now_us, level, sentence, (size_t)len);
     if (atomic_load_explicit(&log_format, memory_order_relaxed) == LOG_JSON)
-        line_as_json(&line, level, sentence, (size_t)len);
+        line_as_json(&line, now_us, level, sentence, (size_t)len);
     else
-        line_as_text(&line, level, sentence, (size_t)len);
-    line_write(&line, fd);
+        line_as_text(&line, now_us, level, sentence, (size_t)len);
+    if (fd >= 0)
+        line_write(&line, fd);
     errno = code;
 }

@@ -17,6 +17,7 @@
 #define BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -31,6 +32,15 @@ void log_setup(enum log_level level, int fd);
  * the platform ("master"), for LOG_JSON.  Colours are for a terminal. */
 enum log_format { LOG_TEXT, LOG_JSON };
 void log_set_format(enum log_format format, const char *process, bool has_colors);
+
+/* Gets each line beside the descriptor, on the thread that logs: when, and the sentence with
+ * its scopes as text.  It must not log.  Borrows `tap`; NULL: nobody listens any more. */
+struct log_tap {
+    void (*add)(void *arg, enum log_level level, int64_t time_us, const char *text,
+                size_t len);
+    void *arg;
+};
+void log_set_tap(const struct log_tap *tap);
 
 /* The level of that name; LOG_INFO if there is none. */
 enum log_level log_level_named(const char *name);

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "det/status.h"
 
 /* A zombie counts as gone: the process that inherits our background processes may be slow
  * to reap them, or never do it. */
@@ -43,4 +47,11 @@ bool end_process(int pid, int most_seconds)
         nanosleep(&pause, NULL);
     }
     return false;
+}
+
+void end_this_process(void *arg, const char *sentence)
+{
+    (void)arg;
+    log_error("%s", sentence);
+    _exit(det_status_exit(DET_IO));
 }

@@ -49,6 +49,7 @@
 #include "main/serve_addresses.h"
 #include "main/serve_tls.h"
 #include "master/master.h"
+#include "master/watch/log_tail.h"
 #include "net/net.h"
 #include "net/net_system.h"
 
@@ -77,6 +78,7 @@ struct serving {
     struct executor *exec;
     struct net *net;
     struct master *master;
+    struct log_tail *log; /* the last lines of our log, for administrators */
     const struct json *config;
     const char *initial_password; /* NULL: none was given */
     bool has_runfile;
@@ -288,13 +290,6 @@ static void open_to_linked_users(void *arg)
 
 /* ---- the master ------------------------------------------------------------------ */
 
-static void on_fatal(void *arg, const char *sentence)
-{
-    (void)arg;
-    log_error("%s", sentence);
-    _exit(det_status_exit(DET_IO));
-}
-
 static det_status new_master(struct serving *s, uint16_t port, struct err *err)
 {
     struct master_config config = {
@@ -312,9 +307,10 @@ static det_status new_master(struct serving *s, uint16_t port, struct err *err)
          * the tasks */
         .http_threads = MIN(executor_cores() / 4, 4u),
         .tree = s->config,
+        .log = s->log,
         .is_root = geteuid() == 0,
         .checks_invariants = getenv("DET_CHECK_INVARIANTS") != NULL, /* for tests */
-        .on_fatal = on_fatal,
+        .on_fatal = end_this_process,
         .on_link = open_to_linked_users,
         .arg = s,
     };
@@ -788,11 +784,17 @@ int serve_main(const struct serve_options *options)
     s.umask = umask(077); /* our files are private */
     process_limits_raise(&s.files);
     log_setup(LOG_INFO, 2);
+    st = log_tail_new(&s.log, &err);
+    if (st)
+        return cli_report(st, &err);
+    log_tail_listen(s.log);
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    return serve_until_signal(&s, &set);
+    code = serve_until_signal(&s, &set);
+    log_tail_free(s.log);
+    return code;
 }

@@ -26,12 +26,17 @@
  *      2    changes     (changes.c)             the list of recent changes
  *      2    heart       (heart.c)               the queue of events, whether `run` is posted
  *      2    roster note (store/roster/roster.c) which of its rows have changed
- *      2    waits       (waits.c)               waiters by key
  *      2    relay       (net/relay.c)           a relayed request: its rings
  *      2    leash       (request_relay.c)       whether a relay is over, or is still watched
- *      3    server      (server_http.c)         exchanges and their phases
- *      4    watcher     (net/client_watch.c)    sockets whose clients may leave
- *      5    executor    (executor_threads.c)    queues of lanes, due times, gates
+ *      3    log watch   (watch/log_tail.c)      whom to tell of a new line of the log
+ *      4    waits       (waits.c)               waiters by key
+ *      5    server      (server_http.c)         exchanges and their phases
+ *      6    watcher     (net/client_watch.c)    sockets whose clients may leave
+ *      7    executor    (executor_threads.c)    queues of lanes, due times, gates
+ *      8    log lines   (watch/log_tail.c)      the last lines of the log
+ *
+ * Every line of the log takes the two locks of log_tail.c, one after the other.  So nobody
+ * logs while holding a lock of level 3 or higher; the rooms below the master never log.
  *
  * A thread that holds a lock takes only locks of a higher level.  These chains exist:
  *
@@ -44,10 +49,12 @@
  *    waits -> server                 a stream is woken
  *    relay -> server                 likewise, by the program behind the proxy
  *    waits -> executor               a waiter is woken
+ *    log watch -> waits -> server    a line was logged, and somebody follows the log
  *    leash -> executor               the timer that watches a relay's session is set
  *
- * Callbacks run under a lock in two places only: wake() and parked() of a waiter, and
- * noted() of the changes.  They post work and watch clients, nothing else.
+ * Callbacks run under a lock in three places only: wake() and parked() of a waiter, noted()
+ * of the changes, and the watch of the log.  They post work, watch clients and wake waiters,
+ * nothing else.
  *
  * To add a lock: a row here, `lock_init()` beside the data it guards, and a comment at the
  * member that names what follows it. */

@@ -31,6 +31,7 @@
 #include "master/request/waits.h"
 #include "master/rm/agents.h"
 #include "master/signin/signin.h"
+#include "master/watch/log_tail.h"
 #include "master/watch/meters.h"
 #include "net/net.h"
 #include "store/people/role_assignment.h"
@@ -531,6 +532,14 @@ static det_status make_lanes(struct master *master, struct err *err)
     return st;
 }
 
+/* Somebody may be following the log. */
+static void wake_log_readers(void *arg)
+{
+    struct master *master = arg;
+
+    waits_wake(master->waits, WAITS_KEY_MASTER_LOG);
+}
+
 /* The lanes and tables that handlers use. */
 static det_status build_handler_parts(struct master *master, struct err *err)
 {
@@ -591,6 +600,8 @@ det_status master_start(struct master *master, struct err *err)
         st = heart_new(master, &master->heart, err);
     if (st)
         return st;
+    if (master->log)
+        log_tail_set_watch(master->log, wake_log_readers, master);
     atomic_store(&master->is_ready, true);
     lane_post(master->chores, &master->trimming);
     agents_watch(master->agents);
@@ -616,6 +627,7 @@ det_status master_new(const struct master_config *config, struct master **ret_ma
     master->is_root = config->is_root;
     master->on_fatal = config->on_fatal;
     master->on_link = config->on_link;
+    master->log = config->log;
     master->fatal_arg = config->arg;
     master->core_config.checks_invariants = config->checks_invariants || DET_DEBUG;
     master->data_dir = arena_strdup(&master->mem, config->data_dir);
@@ -695,6 +707,8 @@ void master_free(struct master *master)
 {
     if (!master)
         return;
+    if (master->log)
+        log_tail_set_watch(master->log, NULL, NULL);
     gate_free(master->drained);
     collector_free(master->collector);
     janitor_free(master->janitor);

@@ -27,6 +27,7 @@
 struct executor;
 struct io;
 struct json;
+struct log_tail;
 struct master;
 struct net;
 
@@ -47,8 +48,10 @@ struct master_config {
     const struct json *tree;      /* the complete master configuration; borrowed */
     const char *initial_password; /* for users without one, given by a person; NULL: as
                                      the configuration says */
-    bool is_root;                 /* see master/storage_roots.h */
-    bool checks_invariants;       /* see struct core_config; debug builds always do */
+    struct log_tail *log;   /* the last lines of the log (watch/log_tail.h); borrowed;
+                                     NULL: none are kept */
+    bool is_root;           /* see master/storage_roots.h */
+    bool checks_invariants; /* see struct core_config; debug builds always do */
     void (*on_fatal)(void *arg, const char *sentence); /* the process must end now */
     /* a user was linked with a Unix identity (on a worker), or is at the start; NULL:
      * nobody wants to know */

@@ -20,6 +20,7 @@ struct janitor;
 struct net_server;
 struct pacer;
 struct log_policies;
+struct log_tail;
 struct meters;
 struct login_limit;
 struct proxy_activity;
@@ -88,6 +89,7 @@ struct master {
     uint32_t metric_names_most; /* max_metric_names of the configuration */
     _Atomic bool is_read_only;  /* see master_set_read_only() */
 
+    struct log_tail *log; /* NULL: no lines are kept */
     struct meters *meters;
     _Atomic uint64_t requests;   /* so far: the second part of a request's id */
     _Atomic int64_t slow_second; /* of the last slow request */

@@ -215,6 +215,32 @@ det_status profile_add(struct profile *profile, const char *group,
     return st;
 }
 
+det_status profile_add_load(struct profile *profile, const char *agent,
+                            const struct json *load, double time_s, struct err *err)
+{
+    det_status st = DET_OK;
+
+    for (size_t i = 0; profile_groups[i]; i++) {
+        const char *group = profile_groups[i];
+        struct place place = {.agent = agent, .group = group, .time_s = time_s};
+
+        if (!strcmp(group, "timing"))
+            continue;
+        json_each(value, json_get(load, group))
+            st = st ? st : add_value(profile, place, value, err);
+    }
+    return st;
+}
+
+bool profile_has_load(const struct profile *profile, const char *agent)
+{
+    for (size_t i = 0; i < profile->lines.count; i++)
+        if (!strcmp(profile->lines.at[i]->agent, agent) &&
+            strcmp(profile->lines.at[i]->group, "timing") != 0)
+            return true;
+    return false;
+}
+
 double profile_seconds(const struct profile *profile, const char *agent)
 {
     const double *sum = smap_get(&profile->seconds, agent);

@@ -79,6 +79,12 @@ bool profile_is_report(const char *group, const struct json *value);
  * the caller does not need curves).  DET_NOMEM is the only failure. */
 det_status profile_add(struct profile *profile, const char *group,
                        const struct json *report, double time_s, struct err *err);
+/* The same for the load of an agent's machine as its supervisors measure it: {"cpu":
+ * {"cpu_util_simple": 2.5}, ...}. */
+det_status profile_add_load(struct profile *profile, const char *agent,
+                            const struct json *load, double time_s, struct err *err);
+/* Whether there is a line about the agent's machine, not only timings. */
+bool profile_has_load(const struct profile *profile, const char *agent);
 /* By agent, group and name. */
 void profile_sort(struct profile *profile);
 /* How many seconds the timings of an agent cover; 0: it has none. */

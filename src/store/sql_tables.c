@@ -50,10 +50,12 @@
     X(series_read_sql_table)                                                           \
     X(session_sql_table)                                                               \
     X(setting_sql_table)                                                               \
+    X(slot_use_sql_table)                                                              \
     X(subject_sql_table)                                                               \
     X(space_delete_sql_table)                                                          \
     X(step_back_sql_table)                                                             \
     X(timeline_sql_table)                                                              \
+    X(trial_load_sql_table)                                                            \
     X(trial_sql_table)                                                                 \
     X(trial_table_sql_table)                                                           \
     X(unmanaged_sql_table)                                                             \

@@ -255,6 +255,13 @@ const struct field share_record_body_fields[] = {
     FIELD_END,
 };
 
+const struct field share_load_body_fields[] = {
+    FIELD(I64, share_load_body, rank, "rank of the share"),
+    FIELD(I64, share_load_body, time_us, "when, in microseconds; 0: now"),
+    FIELD_REQUIRED(TREE, share_load_body, load, "values by group: cpu, memory, ..."),
+    FIELD_END,
+};
+
 const struct field share_logs_body_fields[] = {
     FIELD(I64, share_logs_body, rank, "rank of the share"),
     FIELD_REQUIRED(STR, share_logs_body, stream, "stdout or stderr"),

@@ -260,6 +260,14 @@ struct share_record_body {
 };
 extern const struct field share_record_body_fields[];
 
+/* The load of the machine that a share runs on. */
+struct share_load_body {
+    int64_t rank;
+    int64_t time_us;
+    const struct json *load;
+};
+extern const struct field share_load_body_fields[];
+
 /* The most bytes between the two offsets of a batch of output. */
 enum { SHARE_LOGS_BYTES = 4 << 20 };
 

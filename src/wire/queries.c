@@ -105,6 +105,30 @@ const struct field logs_query_fields[] = {
     FIELD_END,
 };
 
+const struct field master_logs_query_fields[] = {
+    FIELD(I64, master_logs_query, offset, "first line, from 0; negative: from the end"),
+    FIELD(I64, master_logs_query, limit, "most lines; 0: all"),
+    FIELD(BOOL, master_logs_query, follow, "also lines to come"),
+    FIELD_END,
+};
+
+const struct field slot_use_rows_query_fields[] = {
+    FIELD(STR, slot_use_rows_query, timestamp_after,
+          "start of the time: 2026-11-15T00:00:00Z"),
+    FIELD(STR, slot_use_rows_query, timestamp_before, "end of the time"),
+    FIELD_END,
+};
+
+const struct field slot_use_sums_query_fields[] = {
+    FIELD(STR, slot_use_sums_query, start_date,
+          "first day (2026-11-15) or month (2026-11), UTC"),
+    FIELD(STR, slot_use_sums_query, end_date, "last day or month"),
+    FIELD(STR, slot_use_sums_query, period,
+          "RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or ..._MONTHLY"),
+    FIELD(BOOL, slot_use_sums_query, experiments, "also by experiment"),
+    FIELD_END,
+};
+
 #define LINE_FILTERS(struct_)                                                          \
     FIELD(STRS, struct_, levels, "only these levels: ERROR,WARNING"),                  \
         FIELD(STRS, struct_, ranks,                                                    \

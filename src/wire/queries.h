@@ -103,6 +103,27 @@ struct logs_query {
 };
 extern const struct field logs_query_fields[];
 
+struct master_logs_query {
+    int64_t offset; /* negative: counted from the end */
+    int64_t limit;
+    bool follow;
+};
+extern const struct field master_logs_query_fields[];
+
+struct slot_use_rows_query {
+    const char *timestamp_after;
+    const char *timestamp_before;
+};
+extern const struct field slot_use_rows_query_fields[];
+
+struct slot_use_sums_query {
+    const char *start_date;
+    const char *end_date;
+    const char *period;
+    bool experiments;
+};
+extern const struct field slot_use_sums_query_fields[];
+
 struct lines_query {
     int64_t from; /* a line; negative: counted from the end */
     bool has_from;

@@ -27,6 +27,8 @@ ROUTE(get_master, "cluster/system", GET, "/api/v1/master", OPEN, none, NONE, NO,
 ROUTE(get_telemetry, "cluster/system", GET, "/api/v1/master/telemetry", OPEN, none, NONE, NO, WORKER, none, none, "v1GetTelemetryResponse", "Whether usage data is sent (never)")
 ROUTE(get_master_config, "cluster/system", GET, "/api/v1/master/config", ADMIN, none, VIEW_MASTER_CONFIG, NO, WORKER, none, none, "config", "Show the master's configuration, secrets masked")
 
+ROUTE(master_logs, "cluster/master_log", GET, "/api/v1/master/logs", ADMIN, none, VIEW_MASTER_LOGS, NO, WORKER, master_logs_query, none, "stream of lines", "Stream the last lines of the master's log")
+
 /* users */
 ROUTE(login, "people/users", POST, "/api/v1/auth/login", OPEN, none, NONE, NO, WORKER, none, login_body, "token and user", "Open a session")
 ROUTE(logout, "people/users", POST, "/api/v1/auth/logout", USER, none, NONE, NO, WORKER, none, none, "nothing", "Close this session")
@@ -166,6 +168,7 @@ ROUTE(training_metrics, "reports/metrics", GET, "/api/v1/trials/metrics/training
 ROUTE(validation_metrics, "reports/metrics", GET, "/api/v1/trials/metrics/validation_metrics", USER, named, VIEW_EXPERIMENT_METADATA, NO, WORKER, metrics_query, none, "stream of reports", "Validation metrics of trials")
 ROUTE(get_series, "pages/series", GET, "/api/v1/det/series", USER, named, VIEW_EXPERIMENT_METADATA, NO, WORKER, charts_query, none, "charts, in bytes or JSON", "Metrics of trials as charts for a screen")
 ROUTE(get_trial_metric_names, "pages/series", GET, "/api/v1/det/trials/{id}/metric-names", USER, trial, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "names with count, last, min and max", "Groups and names of a trial's metrics")
+ROUTE(get_trial_load, "reports/trial_loads", GET, "/api/v1/det/trials/{id}/load", USER, trial, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "loads: agent, time, load", "The load of the machines that a trial ran on")
 ROUTE(get_trial_environment, "reports/run_records", GET, "/api/v1/det/trials/{id}/environment", USER, trial, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "seeds, configuration and environment of each run", "Everything needed to repeat a trial")
 
 /* reports of tasks */
@@ -232,6 +235,14 @@ ROUTE(list_jobs, "cluster/job_queue", GET, "/api/v1/job-queues-v2", USER, list, 
 ROUTE(update_jobs, "cluster/job_queue", POST, "/api/v1/job-queues", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, none, "nothing", "Change priority, weight or pool of jobs")
 ROUTE(list_pools, "cluster/job_queue", GET, "/api/v1/resource-pools", USER, none, NONE, NO, WORKER, list_query, none, "resourcePools", "List resource pools")
 
+
+/* the history of the cluster */
+ROUTE(usage_raw, "cluster/usage", GET, "/api/v1/resources/allocation/raw", ADMIN, none, VIEW_CLUSTER_USAGE, NO, WORKER, slot_use_rows_query, none, "resourceEntries", "Who held which slots in a period")
+ROUTE(usage_aggregated, "cluster/usage", GET, "/api/v1/resources/allocation/aggregated", ADMIN, none, VIEW_CLUSTER_USAGE, NO, WORKER, slot_use_sums_query, none, "resourceEntries", "Slot seconds per day or month: in total, by user, pool, label and experiment")
+ROUTE(usage_raw_csv, "cluster/usage", GET, "/resources/allocation/raw", ADMIN, none, VIEW_CLUSTER_USAGE, NO, WORKER, slot_use_rows_query, none, "text/csv", "Who held which slots in a period, as CSV")
+ROUTE(usage_allocations_csv, "cluster/usage", GET, "/resources/allocation/allocations-csv", ADMIN, none, VIEW_CLUSTER_USAGE, NO, WORKER, slot_use_rows_query, none, "text/csv", "The allocations of a period with their slot hours, as CSV")
+ROUTE(usage_aggregated_csv, "cluster/usage", GET, "/resources/allocation/aggregated", ADMIN, none, VIEW_CLUSTER_USAGE, NO, WORKER, slot_use_sums_query, none, "text/csv", "Slot seconds per day or month, as CSV")
+
 /* our own: live pages */
 ROUTE(changes, "pages/change_stream", GET, "/api/v1/det/changes", USER, list, VIEW_EXPERIMENT_METADATA, NO, WORKER, changes_query, none, "stream of events", "Changes as server-sent events")
 /* our own: the table of experiments */
@@ -258,6 +269,7 @@ ROUTE(share_state, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/stat
 ROUTE(share_alive, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/alive", SUPERVISOR, allocation, NONE, NO, LIFE, none, share_alive_body, "mustEnd, againMs", "Sign of life of a task's supervisor")
 ROUTE(share_exit, "tasks/allocations", POST, "/api/v1/det/allocations/{id}/exit", CLOSING, allocation, NONE, NO, LIFE, none, share_exit_body, "nothing", "Report the exit of a task process")
 ROUTE(share_record, "reports/run_records", POST, "/api/v1/det/allocations/{id}/environment", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_record_body, "nothing", "Store the environment of a task process")
+ROUTE(share_load, "reports/trial_loads", POST, "/api/v1/det/allocations/{id}/load", SUPERVISOR, allocation, NONE, NO, WORKER, none, share_load_body, "nothing", "Store the load of the machine that a trial runs on")
 ROUTE(share_logs, "reports/logs", POST, "/api/v1/det/allocations/{id}/logs", STAND_IN, allocation, NONE, NO, WORKER, none, share_logs_body, "offset", "Store output of a task")
 ROUTE(agent_exit, "tasks/allocations", POST, "/api/v1/det/agents/{agent}/allocations/{id}/exit", AGENT, none, NONE, NO, LIFE, none, share_exit_body, "nothing", "An agent reports the exit of a task process")
 

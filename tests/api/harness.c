@@ -21,6 +21,7 @@
 #include "config/config_report.h"
 #include "config/keys/key_tables.h"
 #include "master/master.h"
+#include "master/watch/log_tail.h"
 #include "net/net_system.h"
 #include "tests/api/coverage.h"
 #include "wire/rights.h"
@@ -93,6 +94,7 @@ det_status bed_start(struct bed *bed, struct err *err)
         .data_dir = bed->data_dir,
         .host = bed->host,
         .tree = bed->config,
+        .log = bed->log,
         .on_fatal = fatal,
     };
     det_status st;
@@ -175,6 +177,8 @@ struct bed *bed_open(const char *yaml)
     bed_let(bed, "single", config_single);
     bed_let(bed, "grid", config_grid);
     bed_let(bed, "random", config_random);
+    CHECK_OK(log_tail_new(&bed->log, &test_err));
+    log_tail_listen(bed->log);
     CHECK_OK(bed_start(bed, &test_err));
     read_agent_token(bed);
     if (json_path(bed->config, "security.initial_user_password") &&
@@ -189,6 +193,7 @@ void bed_close(struct bed *bed)
 {
     if (bed->exec)
         bed_stop(bed);
+    log_tail_free(bed->log);
     (void)io_remove_tree(io_system(), bed->dir, NULL);
     arena_done(&bed->mem);
     mem_free(bed);

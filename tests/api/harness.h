@@ -57,6 +57,7 @@ struct bed {
     struct work tick;
     struct net *net;
     struct master *master;
+    struct log_tail *log; /* of this process */
     bool is_stopped;
     struct net_client *client;
     const struct json *config;

@@ -264,6 +264,13 @@ static const struct matrix_call calls[] = {
     {"list_jobs", .show = "hush-experiment"},
     {"update_jobs", .body = "{'updates': [{'jobId': '${queue_id}', 'weight': 1}]}"},
 
+    /* the history of the cluster */
+    {"usage_raw", .ok = 400},
+    {"usage_aggregated", .ok = 400},
+    {"usage_raw_csv", .ok = 400},
+    {"usage_allocations_csv", .ok = 400},
+    {"usage_aggregated_csv", .ok = 400},
+
     /* our own: live pages, the table of experiments */
     {"changes", "/api/v1/det/changes?kinds=nothing", .ok = 400},
     {"find_experiments", .show = "hush-experiment"},
@@ -290,6 +297,7 @@ static const struct matrix_call calls[] = {
     {"share_alive", .ok = -1},
     {"share_exit", .ok = 400},
     {"share_record", .ok = 400},
+    {"share_load", .ok = 400},
     {"share_logs", .ok = 400},
     {"agent_exit", "/api/v1/det/agents/a9/allocations/${allocation}/exit", .ok = 400},
 };

@@ -4,6 +4,7 @@ import re
 import tarfile
 
 from harness import BrowserTest, expect
+from testbed import until
 
 RESTARTED = r"""#!/bin/sh
 step=${DET_STEPS_COMPLETED:-0}
@@ -121,9 +122,25 @@ class Trial(BrowserTest):
         self.looks(page, "trial-profiler")
         self.assertIn("70 % of the time went into waiting for data", self.testbed.det("trial", "profile", str(trial)))  # the same rule
 
-    def test_a_trial_without_a_profile_says_how_to_get_one(self):
-        page = self.page_at(f"/det/trials/{self.testbed.trials('search')[0]}/profiler")
-        expect(page.get_by_text("profiling: {enabled: true}")).to_be_visible()
+    def test_the_load_of_the_machine_needs_no_configuration(self):
+        made = self.testbed.create("unprofiled", f"#!/bin/sh\nwhile [ ! -e {self.testbed.hold(self.id())} ]; do sleep 0.05; done\n")
+        self.addCleanup(self.testbed.wait, made)
+        self.addCleanup(self.testbed.release, self.id())
+        until(lambda: self.testbed.trials(made), "its trial")
+        trial = self.testbed.trials(made)[0]
+        until(lambda: self.testbed.api("GET", f"/api/v1/det/trials/{trial}/load")["loads"], "the first load")
+        page = self.page_at(f"/det/trials/{trial}/profiler")
+        expect(page.locator("figure.chart[data-drawn]").filter(has_text="Processors, %")).to_be_visible()
+        expect(page.locator("figure.chart[data-drawn]").filter(has_text="Memory, free bytes")).to_be_visible()
+        expect(page.get_by_text("profiling: {enabled: true}")).to_be_visible()  # for timings
+        self.looks(page, "trial-load")
+        page.get_by_role("link", name="Metrics").click()
+        expect(page.get_by_text("cpu_util_simple")).to_have_count(0)
+
+    def test_a_configuration_that_turns_measuring_off_is_named(self):
+        trial = self.make("unmeasured", "#!/bin/sh\nsleep 3\n", {"profiling": {"enabled": False}})
+        page = self.page_at(f"/det/trials/{trial}/profiler")
+        expect(page.get_by_text("turns measuring off")).to_be_visible()
 
     def test_a_checkpoint_is_shown_and_downloaded(self):
         trial = self.testbed.trials("search")[0]
@@ -190,7 +207,9 @@ class Trial(BrowserTest):
         page = self.page_at(f"/det/trials/{self.testbed.trials('search')[0]}")
         page.get_by_role("button", name="Fork or continue").click()
         page.get_by_role("menuitem", name="Fork from the best checkpoint").click()
-        expect(page.get_by_role("dialog").get_by_role("textbox")).to_have_value(re.compile("source_checkpoint_uuid: .*[0-9a-f-]{36}"))
+        text = page.get_by_role("dialog").get_by_role("textbox")
+        expect(text).to_have_value(re.compile("source_checkpoint_uuid: .*[0-9a-f-]{36}"))
+        self.assertNotIn("profiling", text.input_value())  # written down, its default would turn the load off
 
     def test_names_with_markup_are_text(self):
         page = self.page_at(f"/det/trials/{self.testbed.trials('markup')[0]}/metrics")

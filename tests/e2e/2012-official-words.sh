@@ -123,9 +123,38 @@ says 'on the master'
 ok '... and nothing is left' test ! -e gone
 
 # What is not built says so, and names what to use.
-for words in 'trial support-bundle 1' 'experiment delete-tb-files 1' 'master logs' 'c rm x' 'notebook start' 'res raw'; do
+for words in 'trial support-bundle 1' 'experiment delete-tb-files 1' 'c rm x' 'notebook start'; do
     # shellcheck disable=SC2086 # several words
     fails 11 "det $words" det $words
     says 'is not built'
     says 'hint: '
 done
+
+# The master's log, and who used the slots: for administrators.
+ok 'the log of the master' det -u admin master logs
+says 'serving http'
+says "experiment $ID is over"
+ok '... its last line' det -u admin master logs --tail 1
+same '... is one line' 1 "$(wc -l <"$OUT" | tr -d ' ')"
+ok '... as JSON' sh -c 'det -u admin master logs --json | jq -es ".[0].id == 0 and .[0].level == \"LOG_LEVEL_INFO\""'
+det -u admin master logs -f --tail 1 >followed &
+FOLLOWER=$!
+create one -f >/dev/null
+soon 'who follows sees new lines' grep -q "experiment $ID is over" followed
+kill "$FOLLOWER"
+wait "$FOLLOWER" 2>/dev/null
+fails 3 'others may not' det master logs
+says 'only an administrator'
+
+DAY=$(date -u +%Y-%m-%d)
+ok 'who used the slots' det -u admin resources raw "${DAY}T00:00:00Z" 2100-01-01T00:00:00Z
+says 'experiment_id,kind,username,labels,slots,start_time,end_time,seconds'
+says ",training,determined,"
+ok '... per day' det -u admin res aggregated "$DAY" "$DAY" --by-experiment
+says "username,determined,$DAY,"
+says "experiment,$ID,$DAY,"
+ok '... per month, as JSON' sh -c \
+    "det -u admin res aggregated $(date -u +%Y-%m) $(date -u +%Y-%m) --monthly --json | jq -e '.[0].byUsername.determined > 0'"
+fails 2 'a date must be one' det -u admin res aggregated yesterday "$DAY"
+says "invalid start date 'yesterday'"
+fails 3 'others may not see it' det res raw "${DAY}T00:00:00Z" 2100-01-01T00:00:00Z

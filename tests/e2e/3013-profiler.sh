@@ -3,7 +3,7 @@
 # configuration, read on the command line and through REST.
 IN_MEMORY=1
 . "$(dirname "$0")/lib.sh"
-need cc jq
+need cc curl jq
 BUILD=$(dirname "$DET")
 ROOT=$HERE/../..
 platform
@@ -59,16 +59,35 @@ ok 'with a time and without steps' \
 api GET /api/v1/trials/1 | head -n 1 >trial.json
 ok 'the trial has its batches' jq -e '.trial.totalBatchesProcessed == 20' trial.json
 
-# ---- without
+# ---- without: the load of the machine is measured all the same, also of a shell script
 
 folder plain <<END
 #!/bin/sh
-exec $T/profiled
+while ! curl -sf -H "Authorization: Bearer \$DET_USER_TOKEN" \
+    "\$DET_MASTER/api/v1/det/trials/\$DET_TRIAL_ID/load" | grep -q cpu_util; do sleep 0.2; done
 END
 ok 'without the configuration' create plain -f
-ok 'there is none' det trial profile 2
+says 'experiment 2 is COMPLETED'
+ok 'the load of the machine is measured' det trial profile 2
+says cpu_util_simple
+says memory_free
+says_not 'where the time on'
+says 'profiling: {enabled: true}'
+ok 'which is not a metric' det trial metrics 2
+says_not cpu_util
+same '... of any group' '' "$(api GET '/api/v1/trials/metrics/trial_metrics?trialIds=2' | grep cpu_util)"
+same '... and not in the configuration that clients see' false \
+    "$(api GET /api/v1/experiments/2 | head -n 1 | jq .config.profiling.enabled)"
+
+folder unmeasured <<END
+#!/bin/sh
+sleep 4
+END
+echo 'profiling: {enabled: false}' >>unmeasured/const.yaml
+ok 'a configuration may turn it off' create unmeasured -f
+ok 'then nothing is measured' det trial profile 3
 says 'has no profile'
-says profiling
+says 'enabled: false'
 fails 4 'and none of a trial that is not there' det trial profile 99
 
 # ---- Python
@@ -89,7 +108,7 @@ with det.core.init() as core_context:
     core_context.profiler.off()
 END
 ok 'a Python program turns it on' create script -f
-says 'experiment 3 is COMPLETED'
-ok 'and has a profile' det trial profile 3
+says 'experiment 4 is COMPLETED'
+ok 'and has a profile' det trial profile 4
 says memory_free
 says step

@@ -255,7 +255,9 @@ export async function page({root, title, live, signal, onLeave}) {
     agentPlace.addEventListener("toggle", (event) => event.newState === "closed" && refresh().catch(() => {}), true);
     live({kinds: ["agents", "queue", "jobs"]}, (changes) => changes.reset ? refresh() : refreshSoon());
     await refresh();
-    fill(root, h("div", {class: "head"}, h("div", h("h1", "Cluster"), summary)),
+    fill(root, h("div", {class: "head"}, h("div", h("h1", "Cluster"), summary), h("nav", {class: "bar", "aria-label": "More about the cluster"},
+        may("VIEW_CLUSTER_USAGE", {owners: []}) && link("/cluster/history", {class: "button"}, "History"),
+        may("VIEW_MASTER_LOGS", {owners: []}) && link("/cluster/log", {class: "button"}, "Master log"))),
         h("h2", {class: "hidden"}, "Pools"), poolPlace,
         h("div", {class: "head"}, h("h2", "Agents"), legend()), agentPlace, noAgents,
         h("h2", "Queue"), noJobs, table.node);

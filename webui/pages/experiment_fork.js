@@ -84,9 +84,17 @@ export function created({experiment, warnings}) {
     go(`/experiments/${experiment.id}`);
 }
 
+// The complete configuration has `profiling.enabled: false` as a default.  Written into a configuration it turns measuring
+// off, so a copy leaves it out, unless `written` says something about it.
+export function withoutUnsaid(config, written) {
+    const {profiling, ...rest} = config;
+    return profiling && profiling.enabled === false && !/\bprofiling\b/.test(written || "") ? rest : config;
+}
+
 // Creates a fork and goes to it.
 export async function forkDialog(experiment, config) {
-    const texts = {written: experiment.originalConfig || toYaml(config), complete: toYaml(config)};
+    const complete = toYaml(experiment.originalConfig ? withoutUnsaid(config, experiment.originalConfig) : config);
+    const texts = {written: experiment.originalConfig || complete, complete};
     const start = h("input", {type: "checkbox", checked: true, id: "fork-start"});
     const reply = await editDialog(`Fork experiment ${experiment.id}`, [texts.written, texts.complete], {label: "Configuration of the fork", rows: 18}, ({editor, note, close, send}) => configForm(editor, {
         label: "Create", after: button("Cancel", () => close()),

@@ -57,12 +57,12 @@ async function kill(trial) {
 
 // Forks a new experiment with this trial only, optionally from a checkpoint.
 export async function forkTrial({trial, experiment, config}, uuid) {
-    const [{forkDialog}] = await Promise.all([import("./experiment_fork.js"), loadStylesheet(new URL("experiment.css", import.meta.url))]);
+    const [{forkDialog, withoutUnsaid}] = await Promise.all([import("./experiment_fork.js"), loadStylesheet(new URL("experiment.css", import.meta.url))]);
     const searcher = {name: "single", metric: config.searcher?.metric, smaller_is_better: config.searcher?.smaller_is_better};
     if (config.searcher?.max_length !== undefined) searcher.max_length = config.searcher.max_length;
     if (uuid) searcher.source_checkpoint_uuid = uuid;
     for (const name of Object.keys(searcher)) if (searcher[name] === undefined || searcher[name] === null) delete searcher[name];
-    return forkDialog({...experiment, originalConfig: ""}, {...config, searcher, hyperparameters: trial.hparams});
+    return forkDialog({...experiment, originalConfig: ""}, {...withoutUnsaid(config, experiment.originalConfig), searcher, hyperparameters: trial.hparams});
 }
 
 function actions(state) {

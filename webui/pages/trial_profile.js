@@ -6,11 +6,12 @@
 import {get} from "../api.js";
 import {lineChart} from "../chart.js";
 import {fill, h} from "../dom.js";
-import {bytes, duration, number, plural} from "../format.js";
+import {bytes, duration, isOver, number, plural} from "../format.js";
 import {empty, icon} from "../widgets.js";
 import {throttleInBackground} from "./trial.js";
 
 const READ_MS = 5000;
+const LOAD_MS = 15000; // supervisors measure so often
 const KINDS = {step: "training steps", data: "waiting for data", validate: "validation", checkpoint: "checkpoints", report: "reports", other: "other"};
 const PLACE = {step: 0, data: 1, validate: 2, checkpoint: 3, report: 5, other: 4}; // in the palette
 const GROUPS = [["cpu", "Processors"], ["gpu", "GPUs"], ["memory", "Memory"], ["disk", "Disks"], ["network", "Network"]];
@@ -83,11 +84,16 @@ function agentView(agent, sync) {
 
 export async function profilerTab(place, state, ctx) {
     const views = new Map();
-    const none = empty(h("p", "This trial was not profiled."), h("p", "Set ", h("code", "profiling: {enabled: true}"), " in the experiment's configuration to record the load of the machine once per second and the time that each part of training takes."));
+    const isOff = /\bprofiling\b/.test(state.experiment.originalConfig || "") && state.config.profiling?.enabled === false;
+    const none = empty(isOff ? h("p", "The configuration of this experiment turns measuring off: ", h("code", "profiling: {enabled: false}"), ".")
+        : h("p", isOver(state.trial.state) ? "Nothing was measured: the trial ran for less than two seconds, or on an older version." : "Nothing is measured yet. The load of the machine appears a few seconds after the trial has started."));
+    const timings = h("p", {class: "dim", hidden: true}, "Set ", h("code", "profiling: {enabled: true}"), " in the experiment's configuration to measure once per second, and the time that each part of training takes.");
     const read = async () => {
         const {agents} = await get(`/api/v1/det/trials/${state.trial.id}/profile`, {}, {signal: ctx.signal});
         if (!agents.length) return fill(place, none);
         none.remove();
+        if (!timings.isConnected) place.prepend(timings);
+        timings.hidden = agents.some((agent) => agent.lines.some((line) => line.group === "timing"));
         for (const agent of agents) {
             if (views.has(agent.agent)) views.get(agent.agent).update(agent);
             else {
@@ -98,10 +104,12 @@ export async function profilerTab(place, state, ctx) {
             }
         }
     };
-    fill(place);
+    fill(place, timings);
     await read();
     const again = throttleInBackground(read, READ_MS);
+    const timer = setInterval(() => !isOver(state.trial.state) && again(), LOAD_MS);
     ctx.onLeave(() => {
+        clearInterval(timer);
         for (const view of views.values()) view.destroy();
     });
     return {metrics: again};

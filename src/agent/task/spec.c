@@ -36,6 +36,7 @@ const struct field task_spec_fields[] = {
              "who runs it"),
     FIELD(TREE, task_spec, requirements, "packages that it needs"),
     FIELD(STR, task_spec, python, "the interpreter that it needs"),
+    FIELD(BOOL, task_spec, measures_load, "whether to send the machine's load"),
     FIELD(STRS, task_spec, keep, "new files to save at its end"),
     FIELD(STRS, task_spec, gpu_uuids, "its GPUs"),
     FIELD(STRS, task_spec, gpu_names, "what they are"),

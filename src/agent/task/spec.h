@@ -36,6 +36,7 @@ struct task_spec {
     struct task_user user;
     const struct json *requirements; /* a file in work/, a list of lines, or null */
     const char *python;              /* an interpreter; NULL: python3 */
+    bool measures_load;              /* of the machine, for the page of a trial */
     struct field_strs keep;          /* patterns of new files to save at its end */
     struct field_strs gpu_uuids;     /* by the agent, as the next */
     struct field_strs gpu_names;

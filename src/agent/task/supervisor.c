@@ -19,6 +19,7 @@
 #include "agent/master_link.h"
 #include "agent/task/control.h"
 #include "agent/task/lifecycle.h"
+#include "agent/task/load_watch.h"
 #include "agent/task/prepare/child.h"
 #include "agent/task/process_tree.h"
 #include "agent/task/ring_drain.h"
@@ -144,7 +145,27 @@ static det_status open_links(struct supervisor *s, struct err *err)
         status = open_link(s, &s->ship_link, err);
     if (!status)
         status = open_link(s, &s->drain_link, err);
+    if (!status && s->spec.measures_load)
+        status = open_link(s, &s->load_link, err);
     return status;
+}
+
+/* The load of the machine, of trials. */
+static det_status open_load_watch(struct supervisor *s, struct err *err)
+{
+    struct load_watch_config watch = {.io = s->io,
+                                      .exec = s->exec,
+                                      .link = s->load_link,
+                                      .allocation = s->spec.allocation,
+                                      .rank = s->spec.rank,
+                                      .storage = s->spec.storage_directory,
+                                      .gpu_uuids = &s->spec.gpu_uuids};
+    det_status status;
+
+    if (!s->load_link)
+        return DET_OK;
+    status = lane_new(s->exec, "load", 1, &watch.lane, err);
+    return status ? status : load_watch_new(&watch, &s->load_watch, err);
 }
 
 static det_status open_lanes(struct supervisor *s, struct err *err)
@@ -183,6 +204,8 @@ static det_status open_lanes(struct supervisor *s, struct err *err)
         status = ring_drain_new(&drain, &s->drain, err);
     if (!status)
         status = lifecycle_new(&lifecycle, &s->lifecycle, err);
+    if (!status)
+        status = open_load_watch(s, err);
     return status;
 }
 
@@ -251,6 +274,8 @@ static void end_supervisor(struct supervisor *s)
         master_link_interrupt(s->ship_link);
     if (s->drain_link)
         master_link_interrupt(s->drain_link);
+    if (s->load_link)
+        master_link_interrupt(s->load_link);
     if (s->drain)
         ring_drain_end(s->drain); /* it may sleep at its ring */
     if (s->exec)
@@ -258,9 +283,11 @@ static void end_supervisor(struct supervisor *s)
     ship_free(s->ship);
     ring_drain_free(s->drain);
     lifecycle_free(s->lifecycle);
+    load_watch_free(s->load_watch);
     master_link_free(s->start.link);
     master_link_free(s->ship_link);
     master_link_free(s->drain_link);
+    master_link_free(s->load_link);
     if (s->net)
         net_free(s->net);
     for (size_t i = 0; i < SHIP_STREAMS; i++)

@@ -40,6 +40,7 @@
 #include "agent/task/control.h"
 #include "agent/task/left_files.h"
 #include "agent/task/lifecycle.h"
+#include "agent/task/load_watch.h"
 #include "agent/task/prepare/child.h"
 #include "agent/task/prepare/env_entry.h"
 #include "agent/task/prepare/limits.h"
@@ -195,6 +196,8 @@ static void follow_master(struct supervisor *s, const char *url)
         status = master_link_move(s->ship_link, url, cert, &err);
     if (!status)
         status = master_link_move(s->drain_link, url, cert, &err);
+    if (!status && s->load_link)
+        status = master_link_move(s->load_link, url, cert, &err);
     if (status) {
         log_error("%s", err.text);
         return;
@@ -389,6 +392,7 @@ static void start_entrypoint(struct supervisor *s)
     s->memory_us = mono_us();
     lifecycle_set_running(s->lifecycle);
     ring_drain_start(s->drain);
+    load_watch_start(s->load_watch);
     /* Without this file the agent could not clean up after us, but the task can run. */
     if (supervisor_loop_write_pid(s, &err))
         log_error("%s", err.text);
@@ -435,6 +439,7 @@ static void step_running(struct supervisor *s)
     if (!s->exit.exit)
         return;
     log_info("the task %s", s->exit.reason);
+    load_watch_end(s->load_watch);
     s->phase = LEAVING;
     /* After SIGTERM the whole tree has its time, not only the shell at its head. */
     if (s->stop != STOP_TERM)

@@ -20,6 +20,7 @@
 #include "agent/task/task_dir.h"
 #include "base/memory/arena.h"
 
+struct load_watch;
 struct ring_drain;
 struct executor;
 struct io;
@@ -57,6 +58,8 @@ struct supervisor {
     struct net *net;
     struct master_link *ship_link;
     struct master_link *drain_link;
+    struct master_link *load_link; /* NULL, as the next: the load is not measured */
+    struct load_watch *load_watch;
     struct lifecycle *lifecycle; /* with start.link */
     struct ship *ship;
     struct ring_drain *drain;

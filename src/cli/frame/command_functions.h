@@ -134,6 +134,10 @@ RUN(user_whoami);
 RUN(user_list);
 RUN(user_create);
 RUN(user_change_password);
+/* cluster/ */
+RUN(master_logs);
+RUN(resources_raw);
+RUN(resources_aggregated);
 /* audit.c */
 RUN(audit_list);
 /* user_admin.c */

@@ -32,6 +32,7 @@ const struct cli_noun cli_nouns[] = {
     {"workspace", "w", "Create, show and change workspaces"},
     {"project", "p", "Create, show and change projects"},
     {"master", NULL, "Show or run a master"},
+    {"resources", "res", "Show who used the slots of the cluster"},
     {"user", "u", "Log in and out, manage accounts"},
     {"audit", NULL, "Show who did what"},
     {"user-group", "ug", "Manage groups of users"},
@@ -195,8 +196,9 @@ const struct cli_command cli_commands[] = {
             OPTS(metric_opts, metric_options)),
     COMMAND("trial", "profile", "ID", run_trial_profile, CLI_CALLS | CLI_LISTS,
             "Show a trial's use of the machine, and where its time went",
-            .help = "A profile exists if the experiment's configuration sets "
-                    "profiling.enabled, or if the program turns the profiler on."),
+            .help = "The load of the machines is measured for every trial.  Timings "
+                    "exist if the experiment's configuration sets profiling.enabled, "
+                    "or if the program turns the profiler on."),
 
     COMMAND("trial", "environment", "ID", run_trial_environment, CLI_CALLS | CLI_SHOWS,
             "Show what a trial ran on: machine, packages, code, seeds",
@@ -408,6 +410,11 @@ const struct cli_command cli_commands[] = {
             "Show address, version and ids of the master"),
     COMMAND("master", "config", "", run_master_config, CLI_CALLS | CLI_SHOWS,
             "Show the master's configuration"),
+    COMMAND("master", "logs", "", run_master_logs, CLI_CALLS | CLI_SHOWS,
+            "Print the last lines of the master's log",
+            OPTS(master_logs_opts, log_options),
+            .help = "For administrators.  The master keeps the last 5000 lines since "
+                    "its start; its file has all of them."),
     COMMAND("master", "certificate", "", run_master_certificate, CLI_SHOWS,
             "Show the certificate of the master on this machine",
             OPTS(master_certificate_opts, master_certificate_options),
@@ -416,6 +423,20 @@ const struct cli_command cli_commands[] = {
                     "command on another machine shows, before you trust it there."),
     COMMAND("master", "run", "", NULL, CLI_ROLE, "Run a master without an agent",
             OPTS(master_run_opts, master_run_options)),
+
+    COMMAND("resources", "raw", "START END", run_resources_raw, CLI_CALLS | CLI_SHOWS,
+            "Print who held which slots in a period",
+            .help = "For administrators.  START and END are times like "
+                    "2026-11-15T00:00:00Z.  Prints CSV, one row per run of a trial or "
+                    "job; `seconds` is the part within the period.  --json prints the "
+                    "same as JSON."),
+    COMMAND("resources", "aggregated", "START END", run_resources_aggregated,
+            CLI_CALLS | CLI_SHOWS, "Print the use of slots per day or month",
+            OPTS(resources_opts, resources_options),
+            .help = "For administrators.  START and END are the first and the last "
+                    "day, like 2026-11-15, in UTC.  Prints CSV: slots times seconds, "
+                    "in total and by user, resource pool and label.  --json prints the "
+                    "same as JSON."),
 
     COMMAND("user", "login", "[NAME]", run_user_login, CLI_CALLS, "Log in",
             OPTS(login_opts, login_options),

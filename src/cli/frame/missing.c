@@ -14,8 +14,6 @@
 #define TEMPLATES "'det experiment create --config' overrides keys"
 #define POOLS     "'det agent list' shows the agents of each pool"
 #define MODELS    "'det checkpoint list' and 'det checkpoint download' give the files"
-#define USAGE                                                                          \
-    "GET /metrics shows how the cluster is used now, 'det audit list' who did what"
 #define TENSORBOARD_FILES                                                              \
     "TensorBoard starts without files or a configuration; --name, --workspace-name "   \
     "and --timeout set what can be set"
@@ -33,9 +31,7 @@ const struct cli_missing cli_missing[] = {
     {"model", NULL, MODELS},
     {"notebook", NULL, "'det job run CONFIG' can start Jupyter"},
     {"oauth", NULL, "'det user login --sso' signs in with a browser"},
-    {"res", NULL, USAGE},
     {"resource-pool", NULL, POOLS},
-    {"resources", NULL, USAGE},
     {"rp", NULL, POOLS},
     {"shell", NULL, "'det job run CONFIG' runs a command where the agents are"},
     {"sso", NULL, "'det user login --sso' signs in with a browser"},
@@ -47,8 +43,6 @@ const struct cli_missing cli_missing[] = {
      "'det experiment delete ID' deletes an experiment with its checkpoints"},
     {"job update-batch", NULL, "'det job update JOB' changes one job"},
     {"master cluster-message", NULL, "there is no message to all users yet"},
-    {"master logs", NULL,
-     "the log is the file master.log in the data directory of the master"},
     {"task cleanup-logs", NULL,
      "the master removes old lines itself; 'det experiment set log-retention' says "
      "when"},

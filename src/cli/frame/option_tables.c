@@ -458,6 +458,20 @@ const struct cli_opt password_opts[] = {
     END,
 };
 
+const struct cli_opt master_logs_opts[] = {
+    FLAG('f', "follow", log_options, follow, "also print the lines to come"),
+    NUMBER(0, "tail", log_options, tail, "N", 1, COUNT_MOST, "only the last N lines"),
+    END,
+};
+
+const struct cli_opt resources_opts[] = {
+    FLAG(0, "monthly", resources_options, monthly,
+         "per month; then dates are months: 2026-11"),
+    FLAG(0, "by-experiment", resources_options, by_experiment,
+         "also the sum of each experiment"),
+    END,
+};
+
 const struct cli_opt audit_list_opts[] = {
     TEXT(0, "by", audit_list_options, by, "NAME", "only what this user did"),
     TEXT(0, "action", audit_list_options, action, "CALL",

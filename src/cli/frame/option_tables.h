@@ -46,6 +46,8 @@ extern const struct cli_opt user_create_opts[];
 extern const struct cli_opt user_list_opts[];
 extern const struct cli_opt login_opts[];
 extern const struct cli_opt password_opts[];
+extern const struct cli_opt master_logs_opts[];
+extern const struct cli_opt resources_opts[];
 extern const struct cli_opt audit_list_opts[];
 extern const struct cli_opt user_link_opts[];
 extern const struct cli_opt user_reset_opts[];

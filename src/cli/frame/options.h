@@ -189,6 +189,11 @@ struct job_update_options {
     const char *resource_pool;
 };
 
+struct resources_options {
+    bool monthly;
+    bool by_experiment;
+};
+
 struct audit_list_options {
     const char *by;
     const char *action;

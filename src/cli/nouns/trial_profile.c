@@ -55,6 +55,29 @@ static int on_line(void *arg, const char *text, size_t len)
     return 0;
 }
 
+/* What supervisors have measured counts for agents without measurements of the program
+ * itself, which are finer. */
+static det_status read_loads(struct cli *cli, int64_t id, struct profile *profile)
+{
+    const char *agent = "";
+    bool has_own = false;
+    struct json *reply;
+    det_status st = cli_get(cli, &reply, "/api/v1/det/trials/%" PRId64 "/load", id);
+
+    if (st)
+        return st;
+    json_each(row, json_get(reply, "loads")) {
+        const char *next = json_str(json_get(row, "agent"), "");
+
+        if (strcmp(next, agent) != 0)
+            has_own = profile_has_load(profile, next);
+        agent = next;
+        if (!st && !has_own)
+            st = profile_add_load(profile, agent, json_get(row, "load"), 0, cli->err);
+    }
+    return st;
+}
+
 static det_status read_profile(struct cli *cli, int64_t id, struct profile *profile)
 {
     det_status st = DET_OK;
@@ -74,6 +97,8 @@ static det_status read_profile(struct cli *cli, int64_t id, struct profile *prof
             st = reading.status;
         arena_done(&reading.mem);
     }
+    if (!st)
+        st = read_loads(cli, id, profile);
     profile_sort(profile);
     return st;
 }
@@ -252,6 +277,14 @@ static det_status put_json(struct cli *cli, const struct profile *profile)
     return mem->has_failed ? cli_nomem(cli) : cli_print_json(cli, all);
 }
 
+static bool has_timings(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->lines.count; i++)
+        if (!strcmp(profile->lines.at[i]->group, "timing"))
+            return true;
+    return false;
+}
+
 static det_status print_profile(struct cli *cli, int64_t id,
                                 const struct profile *profile)
 {
@@ -261,12 +294,16 @@ static det_status print_profile(struct cli *cli, int64_t id,
         return put_json(cli, profile);
     if (!profile->lines.count && cli->in->format == CLI_TEXT) {
         cli_note(cli,
-                 "trial %" PRId64 " has no profile; `profiling: {enabled: true}` in "
-                 "its experiment's configuration makes one",
+                 "trial %" PRId64 " has no profile: it ran for less than two seconds, "
+                 "or `profiling: {enabled: false}` in its experiment's configuration "
+                 "turned it off",
                  id);
         return DET_OK;
     }
     st = put_lines(cli, profile);
+    if (!st && cli->in->format == CLI_TEXT && !has_timings(profile))
+        cli_note(cli, "hint: `profiling: {enabled: true}` in the configuration also "
+                      "measures where the time goes");
     for (size_t at = 0;
          !st && cli->in->format == CLI_TEXT && at < profile->lines.count;)
         at = put_times(cli, profile, at);

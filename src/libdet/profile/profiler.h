@@ -2,7 +2,8 @@
 /* profiler.h - the profiler behind det/profiler.h.
  *
  *   profiler.c  on and off, when a sample is due, timings
- *   sampler.c   reads the machine, and reports the means of several readings
+ *   sampler.c   reports the load of the machine, and timings
+ *   load.c      reads the machine, means of several readings
  *   machine.c   parses /proc;  gpu.c  NVIDIA's library
  *
  * Threading: any thread counts `timing` and `batches` without a lock.  A thread that

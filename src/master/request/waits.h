@@ -49,6 +49,9 @@ void waits_wake_one(struct waits *waits, struct waiter *waiter);
 /* How many are parked. */
 uint32_t waits_count(struct waits *waits);
 
+/* The key of the master's own log. */
+#define WAITS_KEY_MASTER_LOG "master log"
+
 /* The keys of a task's log and of an allocation, in `mem`; NULL: no memory. */
 const char *waits_key_task(struct arena *mem, const char *task_id);
 const char *waits_key_allocation(struct arena *mem, const char *name);

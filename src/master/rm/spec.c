@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/memory/arena.h"
+#include "config/config_load.h"
+#include "config/config_report.h"
 #include "config/experiment_config.h"
 #include "config/job_config.h"
 #include "data/json/json.h"
@@ -42,6 +44,7 @@ struct parts {
     const struct json *environment_variables; /* for its type of slots */
     const char *storage_directory;
     bool has_files;
+    bool measures_load;
     struct arena *mem;
 };
 
@@ -71,10 +74,31 @@ static det_status find_starter(struct parts *p, struct db *db, int64_t id,
                                     : store_user_get(db, id, p->mem, &p->starter, err);
 }
 
+/* Whether somebody has written `profiling: {enabled: false}`.  The complete configuration
+ * does not tell: there it is the default. */
+static det_status is_load_unwanted(const char *written, struct arena *mem,
+                                   bool *ret_is_unwanted, struct err *err)
+{
+    struct config_report report = CONFIG_REPORT(mem, NULL);
+    struct json *tree = NULL;
+    det_status st;
+
+    *ret_is_unwanted = false;
+    if (!written || !strstr(written, "profiling"))
+        return DET_OK;
+    st = config_parse(written, strlen(written), &report, &tree, NULL);
+    if (st == DET_NOMEM)
+        return err_default(err, st);
+    if (!st)
+        *ret_is_unwanted = !json_bool(json_path(tree, "profiling.enabled"), true);
+    return DET_OK;
+}
+
 static det_status load_trial(struct parts *p, struct db *db, struct err *err)
 {
     struct experiment_config config;
     const char *json;
+    bool is_unwanted;
     det_status st = store_trial_get(db, p->allocation.trial_id, p->mem, &p->trial, err);
 
     if (!st)
@@ -94,7 +118,9 @@ static det_status load_trial(struct parts *p, struct db *db, struct err *err)
     p->entrypoint = config.entrypoint;
     p->storage_directory = config.storage_directory;
     p->has_files = p->experiment.files_size > 0;
-    return DET_OK;
+    st = is_load_unwanted(p->experiment.row.original_config, p->mem, &is_unwanted, err);
+    p->measures_load = !st && !is_unwanted;
+    return st;
 }
 
 static det_status load_job(struct parts *p, struct db *db, struct err *err)
@@ -327,6 +353,7 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     jw_json(w, "requirements", json_path(p.tree, "environment.requirements"));
     jw_str(w, "python", json_str(json_path(p.tree, "environment.python"), NULL));
     jw_json(w, "keep", json_get(p.tree, "keep"));
+    jw_bool(w, "measuresLoad", p.measures_load);
     jw_object(w, "environment");
     write_identity(w, &p);
     if (p.allocation.job_id) {

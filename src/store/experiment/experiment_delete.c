@@ -16,6 +16,7 @@
 #include "store/engine/row.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/search.h"
+#include "store/experiment/slot_use.h"
 #include "store/log/log_compact.h"
 #include "store/metric/metric_compact.h"
 #include "store/sql_tables.h"
@@ -31,6 +32,7 @@ enum {
     DELETE_SHARES_OF_TRIAL,
     DELETE_ALLOCATIONS_OF_TRIAL,
     DELETE_CHECKPOINTS_OF_TRIAL,
+    DELETE_LOADS_OF_TRIAL,
     DELETE_TRIAL,
     DELETE_FILES,
     DELETE_CONFIG,
@@ -60,6 +62,7 @@ static const struct sql experiment_delete_sql[] = {
                                 "  (SELECT id FROM allocations WHERE trial_id = $1)"),
     SQL(DELETE_ALLOCATIONS_OF_TRIAL, "DELETE FROM allocations WHERE trial_id = $1"),
     SQL(DELETE_CHECKPOINTS_OF_TRIAL, "DELETE FROM checkpoints WHERE trial_id = $1"),
+    SQL(DELETE_LOADS_OF_TRIAL, "DELETE FROM trial_loads WHERE trial_id = $1"),
     SQL(DELETE_TRIAL, "DELETE FROM trials WHERE id = $1"),
     SQL(DELETE_FILES, "DELETE FROM experiment_files WHERE id = $1"),
     SQL(DELETE_CONFIG, "DELETE FROM experiment_configs WHERE id = $1"),
@@ -178,7 +181,8 @@ static det_status delete_trial(struct db *db, int64_t id, const char *task_id,
     static const int rows[] = {
         DELETE_REPORT_MARKS_OF_TRIAL, DELETE_RUN_RECORDS_OF_TRIAL,
         DELETE_SHARES_OF_TRIAL,       DELETE_ALLOCATIONS_OF_TRIAL,
-        DELETE_CHECKPOINTS_OF_TRIAL,  DELETE_TRIAL};
+        DELETE_CHECKPOINTS_OF_TRIAL,  DELETE_LOADS_OF_TRIAL,
+        DELETE_TRIAL};
     bool more = false;
     det_status st = metric_delete_step(db, id, &more, err);
 
@@ -186,7 +190,8 @@ static det_status delete_trial(struct db *db, int64_t id, const char *task_id,
         st = log_delete_step(db, task_id, &more, err);
     if (st || more)
         return st;
-    return run_all(db, rows, ARRAY_LEN(rows), id, err);
+    st = store_slot_use_keep(db, id, err);
+    return st ? st : run_all(db, rows, ARRAY_LEN(rows), id, err);
 }
 
 static det_status next_trial(struct db *db, int64_t id, struct arena *mem,

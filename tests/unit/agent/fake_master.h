@@ -129,6 +129,11 @@ static inline void fake_reply(struct fake_master *m, struct net_exchange *x,
         fake_answer(x, 400, m->logs_refusal);
     } else if (ends_with(path, "/logs")) {
         fake_logs(m, x, body);
+    } else if (ends_with(path, "/load") && m->holds_loads &&
+               m->held_count < HELD_MOST) {
+        m->held[m->held_count++] = x;
+    } else if (ends_with(path, "/load") && m->load_refusal) {
+        fake_answer(x, 400, m->load_refusal);
     } else if (ends_with(path, "/state") && m->refusal) {
         fake_answer(x, 400, m->refusal);
     } else if (ends_with(path, "/reports")) {

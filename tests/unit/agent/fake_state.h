@@ -34,6 +34,8 @@ struct fake_master {
     const char *problem; /* a batch that did not fit */
     bool is_bulk;        /* count the bytes only */
     bool holds_logs;
+    bool holds_loads;
+    const char *load_refusal; /* with 400 */
     struct net_exchange *held[HELD_MOST];
     size_t held_count;
     const char *context;         /* JSON */

@@ -52,6 +52,36 @@ TEST(a_line_has_time_level_and_sentence)
     check_like(capture_end(&capture), "^" TIME "WARN  agent a1 lost\n$");
 }
 
+static void add_to_text(void *arg, enum log_level level, int64_t time_us,
+                        const char *text, size_t len)
+{
+    char *out = arg;
+
+    CHECK_EQ(level, LOG_WARN);
+    CHECK(time_us > 0);
+    memcpy(out, text, len);
+    out[len] = '\0';
+}
+
+TEST(a_tap_gets_each_line_also_if_nothing_is_written)
+{
+    char text[256] = "";
+    const struct log_tap tap = {add_to_text, text};
+
+    log_setup(LOG_WARN, -1);
+    log_set_tap(&tap);
+    {
+        LOG_SCOPE("trial", 7);
+        log_warn("agent %s lost\nat last", "a1");
+        CHECK_STR(text, "agent a1 lost at last trial=7");
+        log_info("quiet");
+    }
+    log_set_tap(NULL);
+    log_warn("nobody listens");
+    CHECK_STR(text, "agent a1 lost at last trial=7");
+    log_setup(LOG_INFO, STDERR_FILENO);
+}
+
 TEST(what_is_below_the_level_is_not_written)
 {
     struct capture capture;

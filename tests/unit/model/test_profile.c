@@ -24,6 +24,27 @@ static const struct profile_line *line(const struct profile *profile, size_t at,
     return profile->lines.at[at];
 }
 
+TEST(a_load_adds_lines_of_the_machine)
+{
+    static const char text[] =
+        "{\"cpu\":{\"cpu_util_simple\":10},\"timing\":{\"a\":1},"
+        "\"gpu\":{\"GPU-1\":{\"gpu_util\":5}},\"odd\":{\"b\":1}}";
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    CLEANUP(profile_done) struct profile profile = PROFILE_INIT(&mem);
+    struct json *load;
+
+    add(&profile, "timing", "{\"a\":{\"seconds\":1,\"step\":{\"seconds\":1}}}");
+    CHECK(!profile_has_load(&profile, "a"));
+    CHECK_OK(json_parse(text, strlen(text), &mem, &load, &test_err));
+    CHECK_OK(profile_add_load(&profile, "a", load, 3, &test_err));
+    CHECK(profile_has_load(&profile, "a"));
+    CHECK(!profile_has_load(&profile, "b"));
+    profile_sort(&profile);
+    CHECK_EQ(profile.lines.count, 3);
+    CHECK(line(&profile, 1, "cpu_util_simple")->curve.time_s[0] == 3);
+    CHECK(line(&profile, 2, "GPU-1.gpu_util")->last == 5);
+}
+
 TEST(every_number_is_a_line_by_agent_group_and_name)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);

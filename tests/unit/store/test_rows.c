@@ -7,6 +7,7 @@
 #include "store/experiment/experiment_edit.h"
 #include "store/experiment/search.h"
 #include "store/experiment/trial.h"
+#include "store/experiment/trial_load.h"
 #include "store/experiment/trial_view.h"
 #include "store/heart/alive.h"
 #include "store/heart/journal.h"
@@ -731,7 +732,8 @@ TEST_ON_BOTH(deleting_an_experiment_leaves_nothing)
         "metric_shapes",      "metric_runs",      "metric_tail",
         "metric_blocks",      "log_tasks",        "log_chunks",
         "log_senders",        "log_values",       "log_live",
-        "checkpoints",        "run_records",      "records"};
+        "checkpoints",        "run_records",      "records",
+        "trial_loads"};
     struct world w;
     struct field_i64s ids;
     struct log_line line = {.text = "x", .len = 1, .rank = 3, .agent = "a"};
@@ -752,6 +754,9 @@ TEST_ON_BOTH(deleting_an_experiment_leaves_nothing)
     CHECK_OK(store_log_add(w.db, &batch, &w.mem, &stored, &test_err));
     CHECK_OK(store_checkpoint_add(w.db, &checkpoint, &flag, &test_err));
     CHECK_OK(store_run_record_put(w.db, 1, 0, "{}", &test_err));
+    CHECK_OK(store_trial_load_add(
+        w.db, 1, &(struct trial_load){.agent = "a", .time_us = 1, .load = "{}"},
+        &test_err));
     for (int i = 0; i < 300; i++) {
         struct metric_report report = {.trial_id = 1,
                                        .run_id = 1,

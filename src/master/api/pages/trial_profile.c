@@ -2,12 +2,16 @@
 /* trial_profile.c - the profile of a trial for its page: the machine over time, where the
  * time went, and why time was lost.
  *
+ * The program's own profiler reports groups of metrics; without it, the supervisors of the
+ * trial have measured the load of their machines.
+ *
  * A trial of days has some hundred thousand reports.  They are read page by page; between two
  * pages the worker is free for other requests. */
 #include <string.h>
 
 #include "master/api/api.h"
 #include "model/profile.h"
+#include "store/experiment/trial_load.h"
 #include "store/experiment/trial_view.h"
 #include "store/metric/metric_cursor.h"
 
@@ -109,6 +113,33 @@ static det_status add_row(struct profile_read *read, const struct metric_row *ro
                             (double)row->report_us / 1e6, err);
 }
 
+/* What supervisors have measured counts for agents without measurements of the program
+ * itself, which are finer. */
+static det_status add_loads(struct request *req, struct profile_read *read)
+{
+    struct trial_load *rows;
+    uint32_t count = 0;
+    const char *agent = NULL;
+    bool has_own = false;
+    det_status st = store_trial_loads(req->db, read->query.trial_id, &req->mem, &rows,
+                                      &count, req->err);
+
+    for (uint32_t i = 0; i < count && !st; i++) {
+        struct json *load;
+
+        if (!agent || strcmp(agent, rows[i].agent) != 0)
+            has_own = profile_has_load(&read->profile, rows[i].agent);
+        agent = rows[i].agent;
+        if (has_own)
+            continue;
+        st = json_parse(rows[i].load, strlen(rows[i].load), &req->mem, &load, req->err);
+        if (!st)
+            st = profile_add_load(&read->profile, agent, load,
+                                  (double)rows[i].time_us / 1e6, req->err);
+    }
+    return st;
+}
+
 /* Moves the cursor after the last row of a full page, or to the next group. */
 static void move_cursor(struct request *req, const struct metric_row *rows,
                         uint32_t count)
@@ -136,8 +167,10 @@ static det_status next_page(struct request *req)
     uint32_t count = 0;
     det_status st;
 
-    if (!profile_groups[read->group])
-        return render_profile(req, &read->profile);
+    if (!profile_groups[read->group]) {
+        st = add_loads(req, read);
+        return st ? st : render_profile(req, &read->profile);
+    }
     query->group = profile_groups[read->group];
     st = store_metric_read(req->db, query, &mem, &rows, &count, req->err);
     for (uint32_t i = 0; i < count && !st; i++)
