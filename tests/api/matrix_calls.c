@@ -217,6 +217,7 @@ static const struct matrix_call calls[] = {
 
     /* checkpoints */
     {"download_checkpoint", .ok = 404}, /* its files do not exist */
+    {"get_media", "/api/v1/det/trials/${trial}/media/1", .ok = 404},
     {"patch_checkpoints",
      .body = "{'checkpoints': [{'uuid': '${checkpoint}', 'resources': {'resources': "
              "5}}]}",
