@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Media of trials: stored once, listed by name and steps, and served so that a browser
  * runs nothing of them. */
+#include <unistd.h>
+
+#include "base/io/io.h"
+#include "data/event_file.h"
 #include "det/media.h"
 #include "tests/api/batch.h"
 
@@ -139,4 +143,88 @@ TEST(wrong_items_and_items_beyond_the_limit_are_refused_alone)
     CHECK_HAS(bed_get(bed, "sent.refused.0.error"), "'b' of step 1 is not stored");
     CHECK_HAS(bed_get(bed, "sent.refused.1.error"), "do not begin like");
     bed_play(bed, steps);
+}
+
+/* ---- event files ----------------------------------------------------------------- */
+
+#define EVENTS "/api/v1/det/trials/${share.trial}/events"
+
+static struct share one_with_storage(struct bed *bed, struct agent *agent)
+{
+    struct share share;
+
+    agent_join(agent, bed, "a1", 1);
+    (void)create(bed, arena_printf(&bed->mem,
+                                   "name: one\nentrypoint: run\n"
+                                   "searcher: {name: single, metric: loss}\n"
+                                   "checkpoint_storage: {type: shared_fs, host_path: "
+                                   "%s/storage}\n",
+                                   bed->dir));
+    share = agent_run(agent);
+    share_speak(&share);
+    return share;
+}
+
+/* Writes a file of texts "NAME of step STEP", and half a record. */
+static void write_events(struct bed *bed, const char *folder, const char *file,
+                         const char *name, int64_t first, int64_t last, double wall_s)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+
+    event_version(&bytes, wall_s);
+    for (int64_t step = first; step <= last; step++) {
+        CLEANUP(buf_done) struct buf body = BUF_INIT;
+        const struct event_stamp stamp = {.wall_s = wall_s, .step = step};
+
+        event_text(&body, arena_printf(&bed->mem, "%s of step %d", file, (int)step));
+        event_value(&bytes, &stamp, name, &body);
+    }
+    buf_add(&bytes, bytes.data, 20);
+    CHECK_OK(io_mkdir(io_system(), folder, false, &test_err));
+    CHECK_OK(io_replace(io_system(), arena_printf(&bed->mem, "%s/%s", folder, file),
+                        bytes.data, bytes.len, false, &test_err));
+}
+
+TEST(media_of_event_files_are_listed_and_fetched_and_other_files_are_not)
+{
+    static const struct step lists[] = {GET("info", "/info", 200, NULL),
+                                        GET("none", EVENTS, 200, "media#0"), END_STEPS};
+    static const struct step steps[] = {
+        GET("list", EVENTS, 200,
+            "media#2; media.0.name=sub/more; media.0.items#1; media.1.name=words; "
+            "media.1.items#3; media.1.items.0.steps=1; media.1.items.2.kind=text; "
+            "media.1.items.1.file=b.tfevents; note="),
+        GET("outside", EVENTS "/item?file=../x.tfevents&offset=0&value=0", 400,
+            "error.error~not the name of an event file"),
+        GET("another", EVENTS "/item?file=plain.txt&offset=0&value=0", 400, NULL),
+        GET("a symlink", EVENTS "/item?file=link.tfevents&offset=0&value=0", 500,
+            "error.error~symbolic links"),
+        GET("no record", EVENTS "/item?file=b.tfevents&offset=3&value=0", 404,
+            "error.error~no such item"),
+        GET("no file", EVENTS "/item?file=c.tfevents&offset=0&value=0", 404, NULL),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = one_with_storage(bed, &agent);
+    struct reply reply;
+    const char *folder;
+
+    (void)share;
+    bed_play(bed, lists);
+    folder = arena_printf(&bed->mem, "%s/storage/%s/tensorboard/experiment/%d/trial/%d",
+                          bed->dir, bed_get(bed, "info.cluster_id"), 1,
+                          (int)bed_i64(bed, "share.trial"));
+    write_events(bed, folder, "a.tfevents", "words", 1, 2, 100);
+    write_events(bed, folder, "b.tfevents", "words", 2, 3, 200); /* trained again */
+    write_events(bed, arena_printf(&bed->mem, "%s/sub", folder), "c.tfevents", "more",
+                 5, 5, 100);
+    CHECK_EQ(
+        symlink("/etc/passwd", arena_printf(&bed->mem, "%s/link.tfevents", folder)), 0);
+    bed_play(bed, steps);
+    reply = fetch(bed, EVENTS "/item?file=${list.media.1.items.1.file}"
+                              "&offset=${list.media.1.items.1.offset}"
+                              "&value=${list.media.1.items.1.value}");
+    CHECK_STR(reply.text, "b.tfevents of step 2");
+    check_header(bed, &reply, "Content-Type", "text/plain");
+    check_header(bed, &reply, "Content-Security-Policy", "sandbox;");
 }

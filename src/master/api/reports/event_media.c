@@ -70,34 +70,52 @@ static bool is_event_file(const char *name)
     return strstr(name, "tfevents") != NULL;
 }
 
+static void add_file(struct event_listing *l, const char *name)
+{
+    if (l->files < FILES_MOST)
+        l->file[l->files++] = name;
+    else
+        l->note = "Some of its event files were not read: there are too many.";
+}
+
+/* The path of a file or folder of the trial; NULL: no memory. */
+static const char *path_of(const struct event_listing *l, const char *below)
+{
+    return arena_printf(l->mem, "%s/%s%s%s", l->place.root, l->folder,
+                        *below ? "/" : "", below);
+}
+
+static enum io_kind kind_of(struct request *req, const struct event_listing *l,
+                            const char *below)
+{
+    const char *path = path_of(l, below);
+    struct io_stat found;
+
+    if (!path || io_stat(req->master->storage, path, &found, NULL))
+        return IO_OTHER;
+    return found.kind;
+}
+
 /* Adds the event files of a folder and of those below.  A task could put a symlink in place
  * of a folder while we look: then names would be wrong, but no file is opened through it. */
 static void add_files(struct request *req, struct event_listing *l, const char *below,
                       int depth)
 {
-    const char *folder = arena_printf(&req->mem, "%s/%s%s%s", l->place.root, l->folder,
-                                      *below ? "/" : "", below);
+    const char *folder = path_of(l, below);
     const char **names = NULL;
-    struct io_stat found;
 
-    if (!folder || io_stat(req->master->storage, folder, &found, NULL) ||
-        found.kind != IO_DIRECTORY ||
+    if (!folder || kind_of(req, l, below) != IO_DIRECTORY ||
         io_list(req->master->storage, folder, &req->mem, &names, NULL))
         return;
     for (; *names; names++) {
         const char *name =
             arena_printf(&req->mem, "%s%s%s", below, *below ? "/" : "", *names);
-        const char *path = arena_printf(&req->mem, "%s/%s", folder, *names);
+        enum io_kind kind = name ? kind_of(req, l, name) : IO_OTHER;
 
-        if (!name || !path || io_stat(req->master->storage, path, &found, NULL))
-            continue;
-        if (found.kind == IO_DIRECTORY && depth < DEPTH_MOST)
+        if (kind == IO_DIRECTORY && depth < DEPTH_MOST)
             add_files(req, l, name, depth + 1);
-        else if (found.kind == IO_FILE && is_event_file(*names) &&
-                 l->files < FILES_MOST)
-            l->file[l->files++] = name;
-        else if (found.kind == IO_FILE && is_event_file(*names))
-            l->note = "Some of its event files were not read: there are too many.";
+        else if (kind == IO_FILE && is_event_file(*names))
+            add_file(l, name);
     }
 }
 
