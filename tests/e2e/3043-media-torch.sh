@@ -72,6 +72,10 @@ same 'its sound is a WAV' RIFF "$(get "/api/v1/det/trials/1/events/item$(event b
 same 'its histogram has all values' 4 "$(get "/api/v1/det/trials/1/events/item$(event board/weights 0)" | jq '.counts | add')"
 same 'between the smallest and the largest' '[1,3]' "$(get "/api/v1/det/trials/1/events/item$(event board/weights 0)" | jq -c '[.edges[0], .edges[-1]]')"
 
+mkdir page && cd page || exit 99
+ok 'every block of the page about media runs' python3 "$HERE/guide_page.py" media.md
+cd "$T" || exit 99
+
 rows() {
     python3 -c "
 import sqlite3, sys
@@ -80,8 +84,8 @@ print(*[db.execute(f'SELECT COUNT(*) FROM {table}').fetchone()[0] for table in (
 }
 ok 'a backup is made' det backup "$T/vault"
 ok 'and restored elsewhere' det restore "$T/vault" --data-dir "$T/restored"
-same 'it has the media' '25 25' "$(rows "$T/restored")"
+same 'it has the media' '35 35' "$(rows "$T/restored")"
 ok 'the experiment is deleted' det e delete 1 --yes
 is_gone() { ! det e describe 1; }
 soon 'and gone' is_gone
-same 'its media are gone, too' '0 0' "$(rows "$DATA")"
+same 'its media are gone, and those of the other one are not' '10 10' "$(rows "$DATA")"
