@@ -40,6 +40,7 @@ with core.init() as context:
         if step == 6 and run == 1:
             train.report_media("lost", step, "only in the first run")
             os.kill(os.getpid(), signal.SIGKILL)
+    train.report_media("large", 8, "x" * 4000000)
     train.report_validation_metrics(8, {"loss": 0.1})
 SCRIPT
 echo 'max_restarts: 1' >>media/const.yaml
@@ -57,6 +58,7 @@ same 'what did not come again is archived' '[6,true]' "$(jq -c '.media[] | selec
 item() { jq -r --arg name "$1" ".media[] | select(.name == \$name) | .items[$2].id" list.json; }
 same 'a text is that of its step' 'run 2 step 5' "$(get "/api/v1/det/trials/1/media/$(item text 4)")"
 same 'pixels are a PNG' PNG "$(get "/api/v1/det/trials/1/media/$(item pixels 0)" | head -c 4 | tail -c 3)"
+same 'the largest item arrives whole' 4000000 "$(get "/api/v1/det/trials/1/media/$(item large 0)" | wc -c)"
 same 'a histogram has edges and counts' '[1,2,1]' "$(get "/api/v1/det/trials/1/media/$(item weights 0)" | jq -c .counts)"
 
 get /api/v1/det/trials/1/events >events.json
@@ -84,7 +86,7 @@ print(*[db.execute(f'SELECT COUNT(*) FROM {table}').fetchone()[0] for table in (
 }
 ok 'a backup is made' det backup "$T/vault"
 ok 'and restored elsewhere' det restore "$T/vault" --data-dir "$T/restored"
-same 'it has the media' '35 35' "$(rows "$T/restored")"
+same 'it has the media' '36 36' "$(rows "$T/restored")"
 ok 'the experiment is deleted' det e delete 1 --yes
 is_gone() { ! det e describe 1; }
 soon 'and gone' is_gone

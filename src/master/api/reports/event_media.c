@@ -29,6 +29,8 @@
 #include "store/experiment/trial_view.h"
 #include "wire/queries.h"
 
+#define YEAR_10000_S 253402300800.0
+
 enum {
     DEPTH_MOST = 4,
     FILES_MOST = 256,
@@ -147,6 +149,12 @@ static const char *item_name(const struct event_listing *l, const char *file,
     return arena_printf(l->mem, "%.*s%s", folder_len, file, tag);
 }
 
+/* A writer may say anything; 0: not a time. */
+static int64_t time_us_of(double wall_s)
+{
+    return wall_s > 0 && wall_s < YEAR_10000_S ? (int64_t)(wall_s * 1e6) : 0;
+}
+
 static bool add_item(void *arg, const struct event_media *media)
 {
     struct event_listing *l = arg;
@@ -156,7 +164,7 @@ static bool add_item(void *arg, const struct event_media *media)
                               .place = media->place,
                               .type = media->type,
                               .steps = media->step,
-                              .time_us = (int64_t)(media->wall_s * 1e6),
+                              .time_us = time_us_of(media->wall_s),
                               .size_bytes = media->len};
 
     if (media->tag_len > TAG_MOST ||
@@ -255,7 +263,7 @@ static void render_item(struct json_writer *w, const struct event_item *item)
     jw_str(w, "kind", type->kind);
     jw_str(w, "type", type->name);
     jw_i64(w, "bytes", (int64_t)item->size_bytes);
-    jw_time(w, "time", item->time_us > 0 ? item->time_us : 0);
+    jw_time(w, "time", item->time_us);
     jw_end_object(w);
 }
 
