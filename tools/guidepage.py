@@ -20,6 +20,7 @@ PAGES = {
     "comparison.md": 0,
     "faq.md": 0,
     "from-determined.md": 0,
+    "media.md": 0,
     "plain-pytorch.md": 0,
     "ten-people.md": 11,
 }

@@ -37,7 +37,7 @@ const ROUTES = [
     ["/experiments/new", "experiment_new"],
     ["/experiments/:id/:tab?", "experiment", {"": "experiment_overview", overview: "experiment_overview", metrics: "experiment_overview trial_metrics", logs: "experiment_logs ../logview", trials: "experiment_tables", search: "experiment_search",
         checkpoints: "experiment_tables checkpoint_table", configuration: "experiment_files", code: "experiment_files", notes: "experiment_notes", lineage: "experiment_lineage"}],
-    ["/trials/:id/:tab? /experiments/:experiment/trials/:id/:tab?", "trial", {"": "trial_metrics", overview: "trial_metrics", metrics: "trial_metrics", hyperparameters: "", profiler: "trial_profile", checkpoints: "trial_checkpoints checkpoint_table", logs: "../logview"}],
+    ["/trials/:id/:tab? /experiments/:experiment/trials/:id/:tab?", "trial", {"": "trial_metrics", overview: "trial_metrics", metrics: "trial_metrics", hyperparameters: "", profiler: "trial_profile", media: "trial_media", checkpoints: "trial_checkpoints checkpoint_table checkpoint_files", logs: "../logview"}],
     ["/compare", "compare"],
     ["/tasks", "tasks"],
     ["/tasks/:id/:tab?", "task", {"": "", overview: "", configuration: "", logs: "../logview"}],

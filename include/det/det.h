@@ -8,6 +8,7 @@
  *   det/profiler.h    how busy the machine is meanwhile, and where the time goes
  *   det/data.h        data sets, files of records, batches
  *   det/tensorboard.h event files for TensorBoard
+ *   det/media.h       pictures, sounds, texts, tables and histograms of a trial
  *   det/distributed.h messages between the processes that train together
  *   det/searcher.h    how long the search wants the trial to train
  *   det/metadata.h    notes that a trial keeps about itself
@@ -26,6 +27,7 @@
 #include "det/data.h"
 #include "det/distributed.h"
 #include "det/fit.h"
+#include "det/media.h"
 #include "det/metadata.h"
 #include "det/profiler.h"
 #include "det/searcher.h"

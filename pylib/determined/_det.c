@@ -397,6 +397,8 @@ static PyMethodDef context_methods[] = {
     METHOD("info", context_info, METH_NOARGS),
     METHOD("report_numbers", context_report_numbers, METH_FASTCALL),
     METHOD("report_json", context_report_json, METH_VARARGS),
+    METHOD("report_media", context_report_media, METH_VARARGS),
+    METHOD("report_image", context_report_image, METH_VARARGS),
     METHOD("progress", context_progress, METH_VARARGS),
     METHOD("status", context_status, METH_VARARGS),
     METHOD("early_exit", context_early_exit, METH_VARARGS),

@@ -111,6 +111,8 @@ PyObject *context_timing_end(struct context *self, PyObject *args);
 PyObject *context_report_numbers(struct context *self, PyObject *const *args,
                                  Py_ssize_t count);
 PyObject *context_report_json(struct context *self, PyObject *args);
+PyObject *context_report_media(struct context *self, PyObject *args);
+PyObject *context_report_image(struct context *self, PyObject *args);
 PyObject *context_progress(struct context *self, PyObject *args);
 PyObject *context_status(struct context *self, PyObject *args);
 PyObject *context_early_exit(struct context *self, PyObject *args);

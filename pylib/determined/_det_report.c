@@ -188,6 +188,76 @@ PyObject *context_report_json(struct context *self, PyObject *args)
     return method_end(self, status);
 }
 
+/* (name, steps, type, bytes or a path as text). */
+PyObject *context_report_media(struct context *self, PyObject *args)
+{
+    det_media media = {.size = sizeof(media)};
+    Py_buffer bytes = {0};
+    PyObject *content;
+    long long steps;
+    det_context *det;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "sLiO:report_media", &media.name, &steps, &media.type,
+                          &content))
+        return NULL;
+    if (PyUnicode_Check(content))
+        media.path = PyUnicode_AsUTF8AndSize(content, NULL);
+    else if (!PyObject_GetBuffer(content, &bytes, PyBUF_SIMPLE))
+        media.bytes = bytes.buf;
+    if (!media.path && !media.bytes)
+        return NULL;
+    media.len = (size_t)bytes.len;
+    media.steps = steps;
+    det = method_enter(self);
+    if (!det) {
+        PyBuffer_Release(&bytes);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = det_report_media(det, &media);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&bytes);
+    return method_end(self, status);
+}
+
+/* (name, steps, pixels, width, height, channels). */
+PyObject *context_report_image(struct context *self, PyObject *args)
+{
+    det_image image = {.size = sizeof(image)};
+    const char *name;
+    PyObject *pixels;
+    Py_buffer bytes;
+    unsigned width, height, channels;
+    long long steps;
+    det_context *det;
+    det_status status;
+
+    if (!PyArg_ParseTuple(args, "sLOIII:report_image", &name, &steps, &pixels, &width,
+                          &height, &channels) ||
+        PyObject_GetBuffer(pixels, &bytes, PyBUF_SIMPLE))
+        return NULL;
+    image.pixels = bytes.buf;
+    image.width = width;
+    image.height = height;
+    image.channels = channels;
+    det = (uint64_t)width * height * channels == (uint64_t)bytes.len
+              ? method_enter(self)
+              : NULL;
+    if (!det) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError,
+                            "the pixels are not as many bytes as their shape says");
+        PyBuffer_Release(&bytes);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = det_report_image(det, name, steps, &image);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&bytes);
+    return method_end(self, status);
+}
+
 PyObject *context_progress(struct context *self, PyObject *args)
 {
     double progress;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* png.c - pictures as PNG, not compressed.
+/* png.c - pictures as PNG.
  *
  * A PNG file is a signature and chunks: length, name, bytes, CRC-32.  The pixels are
  * one zlib stream in IDAT, each row with a filter byte in front.  The stream consists
- * of "stored" blocks, which every reader knows: we need no compressor, and the size is
- * known before the first byte.  The checksums are zlib's. */
+ * of "stored" blocks, which every reader knows: this needs no time, and the size is
+ * known before the first byte.  Or zlib compresses it.  The checksums are zlib's. */
 #include "data/png.h"
 
 #include <assert.h>
@@ -25,12 +25,17 @@ static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a
 
 /* ---- pieces ---------------------------------------------------------------------- */
 
+static void set_be32(char *to, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        to[i] = (char)(value >> (24 - 8 * i));
+}
+
 static void put_be32(struct buf *out, uint32_t value)
 {
-    unsigned char bytes[4] = {(unsigned char)(value >> 24),
-                              (unsigned char)(value >> 16), (unsigned char)(value >> 8),
-                              (unsigned char)value};
+    char bytes[4];
 
+    set_be32(bytes, value);
     buf_add(out, bytes, sizeof(bytes));
 }
 
@@ -131,15 +136,58 @@ static void put_pixels(struct buf *out, const struct png_image *image)
     chunk_end(out, begin);
 }
 
-void png_encode(struct buf *out, const struct png_image *image)
+/* All rows, each with its filter byte, as one stream. */
+static void put_compressed(struct buf *out, const struct png_image *image)
+{
+    CLEANUP(buf_done) struct buf raw = BUF_INIT;
+    size_t row = (size_t)image->width * image->channels;
+    uint64_t all = (uint64_t)(row + 1) * image->height;
+    uLongf len = all > INT32_MAX ? 0 : compressBound((uLong)all);
+    size_t begin;
+    char *to;
+
+    if (all > INT32_MAX || len > INT32_MAX) { /* the largest chunk */
+        out->status = out->status ? out->status : DET_TOO_LARGE;
+        return;
+    }
+    (void)buf_room(&raw, (size_t)all);
+    for (uint32_t y = 0; y < image->height && !raw.status; y++) {
+        buf_putc(&raw, 0); /* no filter */
+        buf_add(&raw, image->pixels + (size_t)y * image->stride, row);
+    }
+    begin = chunk_begin(out, "IDAT", 0);
+    to = buf_room(out, len);
+    if (raw.status || !to ||
+        compress2((Bytef *)to, &len, (const Bytef *)raw.data, (uLong)all,
+                  Z_DEFAULT_COMPRESSION) != Z_OK) {
+        out->status = out->status ? out->status : DET_NOMEM;
+        return;
+    }
+    buf_took(out, len);
+    set_be32(out->data + begin - 4, (uint32_t)len);
+    chunk_end(out, begin);
+}
+
+static void put_file(struct buf *out, const struct png_image *image,
+                     void (*put)(struct buf *out, const struct png_image *image))
 {
     assert(image->width >= 1 && image->width <= PNG_SIDE_MOST);
     assert(image->height >= 1 && image->height <= PNG_SIDE_MOST);
     assert(image->channels >= 1 && image->channels <= PNG_CHANNELS_MOST);
     buf_add(out, signature, sizeof(signature));
     put_header(out, image);
-    put_pixels(out, image);
+    put(out, image);
     chunk_end(out, chunk_begin(out, "IEND", 0));
+}
+
+void png_encode(struct buf *out, const struct png_image *image)
+{
+    put_file(out, image, put_pixels);
+}
+
+void png_encode_small(struct buf *out, const struct png_image *image)
+{
+    put_file(out, image, put_compressed);
 }
 
 bool png_size(const void *png, size_t len, uint32_t *ret_width, uint32_t *ret_height)

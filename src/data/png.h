@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* png.h - PNG pictures (ISO 15948) for event files: writes them without compression,
- * and reads their size. */
+/* png.h - PNG pictures (ISO 15948): writes them, with or without compression, and reads
+ * their size. */
 #ifndef DATA_PNG_H
 #define DATA_PNG_H
 
@@ -24,6 +24,9 @@ enum { PNG_SIDE_MOST = 1 << 20, PNG_CHANNELS_MOST = 4 };
 
 /* Adds the file; the buffer's status says whether everything fits. */
 void png_encode(struct buf *out, const struct png_image *image);
+/* The same, compressed.  Needs memory for all pixels; `out->status` is DET_NOMEM if there
+ * is none. */
+void png_encode_small(struct buf *out, const struct png_image *image);
 /* False: the bytes do not begin like a PNG file. */
 bool png_size(const void *png, size_t len, uint32_t *ret_width, uint32_t *ret_height);
 

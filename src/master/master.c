@@ -165,6 +165,7 @@ static det_status read_config(struct master *master, struct err *err)
     master->enables_cors = json_bool(json_get(master->config, "enable_cors"), false);
     master->metric_names_most =
         (uint32_t)json_i64(json_get(master->config, "max_metric_names"), 0);
+    master->media_bytes_most = json_i64(json_get(master->config, "max_media_bytes"), 0);
     st = read_pools(master, err);
     if (!st)
         st = read_reserved_ports(master, err);

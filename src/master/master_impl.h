@@ -87,6 +87,7 @@ struct master {
     bool is_rbac;     /* security.authz.type is rbac (wire/rights.h) */
     bool enables_cors; /* pages of other sites may call (request/origin_guard.c) */
     uint32_t metric_names_most; /* max_metric_names of the configuration */
+    int64_t media_bytes_most;   /* max_media_bytes of it */
     _Atomic bool is_read_only;  /* see master_set_read_only() */
 
     struct log_tail *log; /* NULL: no lines are kept */

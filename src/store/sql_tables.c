@@ -27,6 +27,7 @@
     X(log_read_sql_table)                                                              \
     X(log_seek_sql_table)                                                              \
     X(mark_sql_table)                                                                  \
+    X(media_sql_table)                                                                 \
     X(metric_add_sql_table)                                                            \
     X(metric_admit_sql_table)                                                          \
     X(metric_compact_sql_table)                                                        \

@@ -48,6 +48,18 @@ const struct field download_query_fields[] = {
     FIELD_END,
 };
 
+const struct field event_media_query_fields[] = {
+    FIELD(STR, event_media_query, file, "an event file of the trial, as listed"),
+    FIELD(I64, event_media_query, offset, "where its record begins"),
+    FIELD(I64, event_media_query, value, "its place in the record"),
+    FIELD_END,
+};
+
+const struct field checkpoint_file_query_fields[] = {
+    FIELD(STR, checkpoint_file_query, path, "a file of the checkpoint, as listed"),
+    FIELD_END,
+};
+
 const struct field checkpoints_query_fields[] = {
     PAGE_FIELDS(checkpoints_query),
     FIELD(STR, checkpoints_query, sort_by_attr, "SORT_BY_..."),

@@ -46,6 +46,18 @@ struct download_query {
 };
 extern const struct field download_query_fields[];
 
+struct event_media_query {
+    const char *file;
+    int64_t offset;
+    int64_t value;
+};
+extern const struct field event_media_query_fields[];
+
+struct checkpoint_file_query {
+    const char *path;
+};
+extern const struct field checkpoint_file_query_fields[];
+
 struct checkpoints_query {
     int64_t offset;
     int64_t limit;

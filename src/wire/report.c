@@ -142,11 +142,10 @@ static bool has_control(const char *text, size_t len)
     return false;
 }
 
-det_status report_check_name(const char *name, size_t len, bool is_group,
+/* `whose`: "group", "metric", ... */
+static det_status check_name(const char *name, size_t len, const char *whose,
                              struct err *err)
 {
-    const char *whose = is_group ? "group" : "metric";
-
     if (!len)
         return err_set(err, DET_INVALID, "a %s has no name", whose);
     if (len > REPORT_NAME_MOST)
@@ -159,6 +158,16 @@ det_status report_check_name(const char *name, size_t len, bool is_group,
         return err_set(err, DET_INVALID,
                        "a %s's name holds a line's end or another control character",
                        whose);
+    return DET_OK;
+}
+
+det_status report_check_name(const char *name, size_t len, bool is_group,
+                             struct err *err)
+{
+    det_status st = check_name(name, len, is_group ? "group" : "metric", err);
+
+    if (st)
+        return st;
     if (is_group && memchr(name, '.', len))
         return err_set(err, DET_INVALID,
                        "the group '%.*s' has a dot in its name, which is not allowed",
@@ -286,4 +295,41 @@ bool report_metrics_is_of(const void *payload, size_t len, const char *group)
     (void)take_bytes(&from, 8); /* the steps */
     name = take_text(&from, &name_len);
     return !from.is_bad && name_len == strlen(group) && !memcmp(name, group, name_len);
+}
+
+/* ---- media ----------------------------------------------------------------------- */
+
+det_status report_check_media_name(const char *name, size_t len, struct err *err)
+{
+    return check_name(name, len, "media item", err);
+}
+
+size_t report_media_size(const struct report_media *media)
+{
+    return add_size(8 + 4 + 4, add_size(media->name_len, media->len));
+}
+
+void report_media_encode(const struct report_media *media, void *to)
+{
+    unsigned char *at = put_u64(to, (uint64_t)media->steps);
+
+    at = put_u32(at, media->type);
+    at = put_text(at, media->name, media->name_len);
+    put_bytes(at, media->bytes, media->len);
+}
+
+det_status report_media_decode(const void *payload, size_t len,
+                               struct report_media *ret_media, struct err *err)
+{
+    struct cursor from = {payload, (const unsigned char *)payload + len, false};
+    struct report_media media = {.steps = (int64_t)get_u64(take_bytes(&from, 8))};
+
+    media.type = get_u32(take_bytes(&from, 4));
+    media.name = take_text(&from, &media.name_len);
+    if (from.is_bad)
+        return err_set(err, DET_CORRUPT, "a media item of %zu bytes is cut off", len);
+    media.bytes = from.at;
+    media.len = (size_t)(from.end - from.at);
+    *ret_media = media;
+    return DET_OK;
 }

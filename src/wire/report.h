@@ -19,6 +19,8 @@
  *   text    = length u32, bytes
  *   value   = f64 for REPORT_NUMBER, text of JSON for REPORT_JSON
  *
+ *   media   = steps i64, type u32 (enum det_media_type), name text, the bytes
+ *
  * All other kinds have JSON as their payload: the body of the call of the same name.
  * Little-endian throughout.  Pure; no function keeps anything. */
 #ifndef WIRE_REPORT_H
@@ -43,6 +45,7 @@ enum report_kind {
     REPORT_EARLY_EXIT = 4, /* of POST /trials/{id}/early_exit */
     REPORT_STATUS = 5,     /* of POST /trials/{id}/runner/metadata */
     REPORT_ALERT = 6,      /* {"title", "description", "level"} */
+    REPORT_MEDIA = 7,
 };
 
 struct report {
@@ -111,5 +114,24 @@ det_status report_metrics_decode(const void *payload, size_t len, struct arena *
                                  struct report_metrics *ret_metrics, struct err *err);
 /* Whether the payload is of that group; does not check the rest of it. */
 bool report_metrics_is_of(const void *payload, size_t len, const char *group);
+
+/* ---- media ----------------------------------------------------------------------- */
+
+struct report_media {
+    int64_t steps;
+    uint32_t type; /* enum det_media_type */
+    const char *name;
+    size_t name_len;
+    const void *bytes;
+    size_t len;
+};
+
+/* Whether `name` can be the name of an item: the rules of metrics. */
+det_status report_check_media_name(const char *name, size_t len, struct err *err);
+/* As for metrics.  The bytes borrow from `payload`.  The type is not checked. */
+size_t report_media_size(const struct report_media *media);
+void report_media_encode(const struct report_media *media, void *to);
+det_status report_media_decode(const void *payload, size_t len,
+                               struct report_media *ret_media, struct err *err);
 
 #endif

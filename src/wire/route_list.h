@@ -161,6 +161,10 @@ ROUTE(trial_logs_fields, "reports/logs", GET, "/api/v1/trials/{id}/logs/fields",
 ROUTE(trial_workloads, "experiments/trials", GET, "/api/v1/trials/{id}/workloads", USER, trial, VIEW_EXPERIMENT_METADATA, NO, WORKER, workloads_query, none, "workloads", "Training, validations and checkpoints in order")
 ROUTE(get_trial_profile, "pages/trial_profile", GET, "/api/v1/det/trials/{id}/profile", USER, trial, VIEW_EXPERIMENT_METADATA, NO, WORKER, none, none, "agents: curves, timings, cause of lost time", "The profile of a trial: curves, timings and lost time")
 ROUTE(list_trial_checkpoints, "reports/checkpoints", GET, "/api/v1/trials/{id}/checkpoints", USER, trial, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, checkpoints_query, none, "checkpoints", "List a trial's checkpoints")
+ROUTE(list_media, "reports/media", GET, "/api/v1/det/trials/{id}/media", USER, trial, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, none, none, "media: name, items; bytes, bytesMost", "List the media that a trial reported, by name and steps")
+ROUTE(get_media, "reports/media", GET, "/api/v1/det/trials/{id}/media/{item}", USER, trial, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, none, none, "the bytes", "One item of a trial's media, sandboxed")
+ROUTE(list_event_media, "reports/event_media", GET, "/api/v1/det/trials/{id}/events", USER, trial, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, none, none, "media: name, items; note", "List the media in a trial's event files for TensorBoard")
+ROUTE(get_event_media, "reports/event_media", GET, "/api/v1/det/trials/{id}/events/item", USER, trial, VIEW_EXPERIMENT_ARTIFACTS, NO, WORKER, event_media_query, none, "the bytes", "One item of a trial's event files, sandboxed")
 ROUTE(retain_trial_logs, "experiments/experiments", PUT, "/api/v1/trials/{id}/retain_logs", OWNER, trial, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, retain_logs_body, "nothing", "Set how many days logs are kept")
 ROUTE(trial_series, "experiments/trials", GET, "/api/v1/trials/time-series", USER, named, VIEW_EXPERIMENT_METADATA, NO, WORKER, series_query, none, "trials with points", "Metrics of trials, downsampled")
 ROUTE(trial_metrics, "reports/metrics", GET, "/api/v1/trials/metrics/trial_metrics", USER, named, VIEW_EXPERIMENT_METADATA, NO, WORKER, metrics_query, none, "stream of reports", "Metrics of trials, any group")
@@ -187,6 +191,7 @@ ROUTE(get_context, "tasks/tasks", GET, "/api/v1/tasks/{id}/context_directory", U
 /* checkpoints */
 ROUTE(get_checkpoint, "reports/checkpoints", GET, "/api/v1/checkpoints/{uuid}", USER, checkpoint, VIEW_EXPERIMENT_ARTIFACTS, AS_USER, WORKER, none, none, "checkpoint", "Show a checkpoint")
 ROUTE(download_checkpoint, "reports/checkpoint_downloads", GET, "/checkpoints/{uuid}", USER, checkpoint, VIEW_EXPERIMENT_ARTIFACTS, AS_USER, WORKER, download_query, none, "an archive", "Download a checkpoint as tar.gz, tar or zip, by Accept or ?format=")
+ROUTE(get_checkpoint_file, "reports/checkpoint_downloads", GET, "/api/v1/det/checkpoints/{uuid}/file", USER, checkpoint, VIEW_EXPERIMENT_ARTIFACTS, AS_USER, WORKER, checkpoint_file_query, none, "the file", "One file of a checkpoint; markup comes as plain text")
 ROUTE(patch_checkpoints, "reports/checkpoints", PATCH, "/api/v1/checkpoints", OWNER, named, UPDATE_EXPERIMENT, OWN, WORKER, none, none, "nothing", "Set the remaining files of checkpoints")
 ROUTE(delete_checkpoints, "reports/checkpoint_removals", DELETE, "/api/v1/checkpoints", OWNER, named, UPDATE_EXPERIMENT, NO, WORKER, none, none, "nothing", "Delete checkpoints; agents remove the files")
 ROUTE(post_checkpoint_metadata, "reports/checkpoints", POST, "/api/v1/checkpoints/{uuid}/metadata", OWNER, checkpoint, UPDATE_EXPERIMENT_METADATA, NO, WORKER, none, none, "checkpoint", "Replace a checkpoint's metadata")

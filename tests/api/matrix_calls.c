@@ -217,6 +217,12 @@ static const struct matrix_call calls[] = {
 
     /* checkpoints */
     {"download_checkpoint", .ok = 404}, /* its files do not exist */
+    {"get_checkpoint_file", "/api/v1/det/checkpoints/${checkpoint}/file?path=none",
+     .ok = 404},
+    {"get_event_media",
+     "/api/v1/det/trials/${trial}/events/item?file=a.tfevents&offset=0&value=0",
+     .ok = 404},
+    {"get_media", "/api/v1/det/trials/${trial}/media/1", .ok = 404},
     {"patch_checkpoints",
      .body = "{'checkpoints': [{'uuid': '${checkpoint}', 'resources': {'resources': "
              "5}}]}",

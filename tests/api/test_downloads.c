@@ -342,3 +342,47 @@ TEST(slow_downloads_of_one_user_keep_nobody_else_waiting)
     }
     CHECK_OK(bed_start(bed, &test_err));
 }
+
+/* ---- one file -------------------------------------------------------------------- */
+
+#define FILE_OF_A                                                                      \
+    "/api/v1/det/checkpoints/11111111-1111-4111-8111-111111111111/file?path="
+
+TEST(one_file_is_sent_as_bytes_that_run_nothing_and_no_other_file_is)
+{
+    static const struct {
+        const char *path;
+        int status;
+        const char *text;
+    } refused[] = {
+        {FILE_OF_A "secret", 404, "has no file 'secret'"}, /* not reported */
+        {FILE_OF_A "sub/", 404, "has no file"},
+        {FILE_OF_A "../../det.db", 404, "has no file"},
+        {FILE_OF_A, 404, "has no file"},
+        {"/api/v1/det/checkpoints/22222222-2222-4222-8222-222222222222/file?path=x",
+         404, "22222222"},
+    };
+    BED(bed, NULL);
+    struct agent agent = {0};
+    struct share share = with_checkpoint(bed, &agent);
+    struct reply reply = fetch(bed, FILE_OF_A "sub/large", NULL);
+
+    (void)share;
+    CHECK_EQ(reply.status, 200);
+    CHECK_EQ(reply.len, LARGE);
+    CHECK(!memcmp(reply.text, large_bytes(bed), LARGE));
+    CHECK_STR(bed_header(bed, &reply, "Content-Type"), "application/octet-stream");
+    CHECK_HAS(bed_header(bed, &reply, "Content-Security-Policy"), "sandbox");
+    reply = fetch(bed, FILE_OF_A "empty", NULL);
+    CHECK_EQ(reply.status, 200);
+    CHECK_EQ(reply.len, 0);
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        reply = fetch(bed, refused[i].path, NULL);
+        CHECK_EQ(reply.status, refused[i].status);
+        CHECK_HAS(reply.text, refused[i].text);
+    }
+    put(bed, arena_printf(&bed->mem, "%s/model.bin", uuid_a), "longer than before", 18);
+    reply = fetch(bed, FILE_OF_A "model.bin", NULL);
+    CHECK_EQ(reply.status, 400);
+    CHECK_HAS(reply.text, "it had 12 when it was reported");
+}

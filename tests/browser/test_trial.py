@@ -148,7 +148,7 @@ class Trial(BrowserTest):
         self.looks(page, "trial-checkpoints")
         page.get_by_role("button", name=re.compile("Show checkpoint")).click()
         dialog = page.get_by_role("dialog")
-        expect(dialog.get_by_role("cell", name="weights.txt")).to_be_visible()
+        expect(dialog.get_by_text("weights.txt", exact=True)).to_be_visible()
         expect(page).to_have_url(re.compile("checkpoint=[0-9a-f-]{36}"))
         with page.expect_download() as saved:
             dialog.get_by_role("link", name=re.compile("as tar.gz")).click()

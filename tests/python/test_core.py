@@ -191,6 +191,60 @@ class Metrics(Core):
             context.train.upload_tensorboard_files(mangler=lambda path, rank: pathlib.Path("../x"))
 
 
+
+class Media(Core):
+    PNG = b"\x89PNG\r\n\x1a\n...."
+
+    class Pixels:  # as much of an array as is used
+        def __init__(self, shape, dtype="uint8"):
+            self.shape, self.dtype = shape, dtype
+
+        def tobytes(self):
+            return bytes(math.prod(self.shape))
+
+    def test_media_of_all_kinds_are_accepted(self):
+        train = self.open().train
+        ring = pathlib.Path(os.environ["DET_OFFLINE_DIR"]) / "reports"
+        page = pathlib.Path(os.environ["DET_OFFLINE_DIR"]) / "page.html"
+        page.write_text("<p>from a file")
+        train.report_media("bytes", 1, self.PNG)
+        train.report_media("text", 1, "some words")
+        train.report_media("html", 1, "<b>bold</b>", type="html")
+        train.report_media("file", 1, page)
+        train.report_media("table", 1, [{"a": 1, "b": "x"}, {"a": math.nan, "c": None}])
+        train.report_media("columns", 1, {"columns": ["a"], "rows": [[1]]})
+        train.report_media("histogram", 1, {"edges": [0, 1, 2], "counts": [3, 4]})
+        train.report_media("numpy", 1, ([3, 4], [0, 1, 2]), type="histogram")
+        train.report_media("pixels", 1, self.Pixels((2, 3, 3)))
+        train.report_media("grey", 1, self.Pixels((2, 3)))
+        there = b"".join(path.read_bytes() for path in sorted(ring.iterdir()))
+        for part in (b"bytes" + self.PNG, b"textsome words", b"html<b>bold</b>", b"file<p>from a file",
+                     b'{"columns": ["a", "b", "c"], "rows": [[1, "x", null], ["NaN", null, null]]}',
+                     b'numpy{"edges": [0, 1, 2], "counts": [3, 4]}', b"pixels\x89PNG", b"grey\x89PNG"):  # fmt: skip
+            self.assertIn(part, there)
+
+    def test_wrong_media_are_refused_and_the_message_says_what_to_do(self):
+        train = self.open().train
+        for data, kind, text in (
+            (b"xxx", None, "set the type"),
+            (b"xxx", "png", "do not begin like"),
+            ("x", "bmp", "expected one of png"),
+            (3.5, None, "of type float is not media"),
+            ([], None, "of type list is not media"),
+            ({"columns": ["a"], "rows": [[1, 2]]}, None, "row 1"),
+            ({"columns": ["a"], "rows": [[1]]}, "histogram", "is a table"),
+            (self.Pixels((2, 3, 3), "float32"), None, "scale it to 0..255"),
+            (self.Pixels((3, 20, 20)), None, "permute"),
+            (pathlib.Path("/none/at/all.png"), None, "/none/at/all.png"),
+            (bytes(4000001), "text", "4000000 at most"),
+        ):
+            with self.subTest(text), self.assertRaises((ValueError, TypeError, errors.DetError, OSError)) as caught:
+                train.report_media("a", 1, data, type=kind)
+            self.assertIn(text, str(caught.exception))
+        with self.assertRaisesRegex(ValueError, "expected 0 or more"):
+            train.report_media("a", -1, "x")
+
+
 class Checkpoints(Core):
     def save(self, context, text="hello", steps=3):
         with context.checkpoint.store_path({"steps_completed": steps, "note": "n"}) as (path, uuid):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trial.js - one trial: a header and the views below it.
 //
-//   overview, metrics (trial_metrics.js), hyperparameters, profiler (trial_profile.js),
+//   overview, metrics (trial_metrics.js), hyperparameters, profiler (trial_profile.js), media (trial_media.js; if it has any),
 //   checkpoints (trial_checkpoints.js), logs (logview.js)
 //
 // The header is read again when the trial changes, at most every two seconds: the reply for a trial with thousands of
@@ -18,7 +18,7 @@ import {tablePlace} from "../table.js";
 import {badge, confirm, copyButton, empty, errorBox, facts, menu, progressBar, tabs, toast, toastError, workButton} from "../widgets.js";
 
 const READ_MS = 2000;
-const LIST = [["overview", "Overview"], ["metrics", "Metrics"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["checkpoints", "Checkpoints"], ["logs", "Logs"]];
+const LIST = [["overview", "Overview"], ["metrics", "Metrics"], ["hyperparameters", "Hyperparameters"], ["profiler", "Profiler"], ["media", "Media"], ["checkpoints", "Checkpoints"], ["logs", "Logs"]];
 
 // Like throttle(), for callers that do not wait: an error becomes a toast.
 export function throttleInBackground(fn, ms) {
@@ -140,7 +140,8 @@ function head(state, tab) {
         draw("badge", [trial.state, trial.runnerState], () => [badge(trial.state), trial.runnerState && !isOver(trial.state) && h("span", {class: "dim"}, trial.runnerState)]);
         draw("actions", [trial.state, experiment.state, experiment.numTrials, trial.bestCheckpoint?.uuid], () => actions(state));
         fill(parts.tiles, tiles(state));
-        draw("tabs", trial.checkpointCount, () => tabs(LIST.map(([one, label]) => [one, label, one === "checkpoints" ? trial.checkpointCount : undefined]), tab,
+        const list = LIST.filter(([one]) => one !== "media" || state.hasMedia || tab === one);
+        draw("tabs", [trial.checkpointCount, list.length], () => tabs(list.map(([one, label]) => [one, label, one === "checkpoints" ? trial.checkpointCount : undefined]), tab,
             (one) => one === "overview" ? base : `${base}/${one}`));
     };
     update();
@@ -250,6 +251,7 @@ async function view(tab, place, state, ctx) {
     if (tab === "overview") return overview(place, state, ctx);
     if (tab === "metrics") return (await import("./trial_metrics.js")).metricsTab(place, state, ctx);
     if (tab === "profiler") return (await import("./trial_profile.js")).profilerTab(place, state, ctx);
+    if (tab === "media") return (await import("./trial_media.js")).mediaTab(place, state, ctx);
     if (tab === "checkpoints") return (await import("./trial_checkpoints.js")).checkpointsTab(place, state, ctx);
     if (tab === "hyperparameters") return hyperparameters(place, state);
     if (!state.trial.taskId) return fill(place, empty("The master has no logs of this trial."));
@@ -279,6 +281,12 @@ export async function page(ctx) {
         if (error.status === undefined) throw error;
     }
 
+    const findMedia = throttleInBackground(async () => { // whether it has any; TensorBoard's files are read if it reported none
+        for (const source of ["media", "events"]) state.hasMedia ||= (await get(`/api/v1/det/trials/${id}/${source}`, {}, {signal: ctx.signal})).media.length > 0;
+        top.update();
+    }, READ_MS);
+    if (tab !== "media") findMedia();
+
     let isGone = false;
     const gone = () => {
         isGone = true;
@@ -296,7 +304,7 @@ export async function page(ctx) {
         shown.trial?.();
     }, READ_MS);
     // Started only now: before, the view could not handle changes.  Changes since the view was read are sent (change_stream.js).
-    const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints"};
+    const logs = tab === "logs" ? {kinds: "experiments,trials,logs", task: state.trial.taskId} : {kinds: "experiments,trials,metrics,checkpoints,media"};
     ctx.live({...logs, trial: id, experiment: state.experiment.id}, (changes) => {
         if (changes.deleted?.includes(state.experiment.id)) gone();
         if (isGone) return;
@@ -304,6 +312,8 @@ export async function page(ctx) {
         if (isMine(changes.trials) || changes.experiments || isMine(changes.metrics) || isMine(changes.checkpoints)) again();
         if (isMine(changes.metrics)) shown.metrics?.();
         if (isMine(changes.checkpoints)) shown.checkpoints?.();
+        if (isMine(changes.media)) shown.media?.();
+        if (isMine(changes.media) && !state.hasMedia) findMedia();
         return (changes.reset || changes.logs) && shown.logs?.();
     });
 }

@@ -5,6 +5,7 @@ import {h} from "../dom.js";
 import {ago, bytes, number, plural, time} from "../format.js";
 import {rightsOnExperiment} from "../rights.js";
 import {badge, button, copyButton, dialog, facts, icon, toastError} from "../widgets.js";
+import {checkpointFiles} from "./checkpoint_files.js";
 import {checkpointTable, filesOf, isWhole, sizeOf} from "./checkpoint_table.js";
 import {forkTrial, throttleInBackground} from "./trial.js";
 
@@ -22,9 +23,7 @@ export function details(row, state) {
         isWhole(row) ? [
             h("div", {class: "bar checkpoint-actions"}, FORMATS.map(([format, label]) => download(row, format, label)), rightsOnExperiment(state.experiment).fork && button("Fork from here", () => forkTrial(state, row.uuid).catch(toastError), {kind: "changes"})),
             h("p", {class: "dim"}, "On the command line: ", h("code", `det checkpoint download ${row.uuid}`))] : h("p", {class: "dim"}, "Its files were deleted."),
-        files.length > 0 && [h("h3", "Files"), h("div", {class: "checkpoint-files", tabindex: 0}, h("table", {class: "data"}, h("caption", {class: "hidden"}, "Files"),
-            h("thead", h("tr", h("th", {scope: "col"}, "File"), h("th", {scope: "col", class: "num"}, "Size"))),
-            h("tbody", files.slice(0, 1000).map(([name, size]) => h("tr", h("td", name), h("td", {class: "num"}, bytes(size)))))))],
+        files.length > 0 && checkpointFiles(row.uuid, files, isWhole(row)),
         h("h3", "Metadata"), h("pre", {tabindex: 0}, JSON.stringify(row.metadata || {}, null, 2)),
     ], {wide: true});
 }

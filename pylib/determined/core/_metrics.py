@@ -108,15 +108,20 @@ def _plain(name: str, value: Any, depth: int = 0) -> Any:
 
 
 def _plain_items(metrics: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Dict[str, Any]:
-    plain: Dict[str, Any] = {}
+    found: Dict[str, Any] = {}
     for name, value in metrics.items():
         if not isinstance(name, str):
             raise TypeError(f"the name of a metric is {name!r}; expected a string")
         if isinstance(value, (bytes, bytearray, memoryview)):
             logger.warning("metric '%s' is bytes, which cannot be reported; left out", prefix + name)
             continue
-        plain[name] = _plain(prefix + name, value, depth)
-    return plain
+        found[name] = _plain(prefix + name, value, depth)
+    return found
+
+
+def plain(name: str, value: Any) -> Any:
+    """A value as numbers, words, lists and dicts only; NaN as a word."""
+    return _plain(name, value)
 
 
 def plain_metrics(metrics: Any) -> Dict[str, Any]:

@@ -7,7 +7,7 @@ import pathlib
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from determined import _det, errors
-from determined.core import _metrics
+from determined.core import _media, _metrics
 from determined.core._distributed import DistributedContext
 from determined.core._tensorboard import Board
 
@@ -95,6 +95,28 @@ class TrainContext:
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
         """Reports metrics of another group; its name must not contain a dot."""
         self._report(group, steps_completed, metrics)
+
+    def report_media(
+        self, name: str, steps_completed: int, data: Any, *, type: Optional[str] = None
+    ) -> None:
+        """Reports a picture, sound, text, page, table or histogram, which the WebUI shows at its step.
+
+        `data` may be
+
+        - bytes, or a pathlib.Path of a file: PNG, JPEG, GIF, WebP, WAV, MP3 and Ogg are recognised;
+        - an array of uint8 pixels, (height, width) or (height, width, channels), of numpy, PyTorch or TensorFlow; a PIL
+          image; a matplotlib figure;
+        - a str: a text, or with type="html" or type="svg" markup, of which no script runs;
+        - a list of dicts, or {"columns": [...], "rows": [[...], ...]}: a table;
+        - {"edges": [...], "counts": [...]}, or numpy.histogram(...) with type="histogram".
+
+        `type` is one of png, jpeg, gif, webp, svg, wav, mp3, ogg, text, html, table and histogram. An item has at most 4 MB.
+        A second item with the same name and steps replaces the first. Every rank may report; use different names.
+        """
+        steps_completed = _whole(steps_completed)
+        if steps_completed < 0:
+            raise ValueError(f"steps_completed is {steps_completed}; expected 0 or more")
+        _media.report(self._det, name, steps_completed, data, type)
 
     def report_progress(self, progress: float) -> None:
         """Reports the progress of the trial, from 0 to 1."""

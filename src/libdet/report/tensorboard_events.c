@@ -35,6 +35,7 @@
 #include "data/png.h"
 #include "data/utf8.h"
 #include "libdet/context.h"
+#include "libdet/report/pixels.h"
 
 enum {
     WRITE_BYTES = 64 << 10, /* written when this many are waiting */
@@ -612,37 +613,6 @@ det_status det_events_buckets(det_events *events, const char *tag, int64_t step,
 
 /* ---- pictures -------------------------------------------------------------------- */
 
-static det_status read_image(const det_image *image, struct png_image *ret_image,
-                             struct err *err)
-{
-    det_image all = {0};
-    size_t row;
-
-    if (!image || !image->size || image->size > sizeof(all))
-        return err_set(err, DET_INVALID,
-                       "the picture has a wrong size: set it to sizeof(det_image)");
-    memcpy(&all, image, image->size);
-    if (!all.pixels || !all.width || !all.height || all.width > PNG_SIDE_MOST ||
-        all.height > PNG_SIDE_MOST)
-        return err_set(err, DET_INVALID,
-                       "the picture has %" PRIu32 " times %" PRIu32
-                       " pixels%s; expected 1 to %d either way",
-                       all.width, all.height,
-                       all.pixels ? "" : " of which none is given", PNG_SIDE_MOST);
-    if (!all.channels || all.channels > PNG_CHANNELS_MOST)
-        return err_set(err, DET_INVALID,
-                       "the picture has %" PRIu32 " channels; expected 1 to %d",
-                       all.channels, PNG_CHANNELS_MOST);
-    row = (size_t)all.width * all.channels;
-    if (all.stride && all.stride < row)
-        return err_set(err, DET_INVALID,
-                       "rows of %zu bytes do not fit into a stride of %zu", row,
-                       all.stride);
-    *ret_image = (struct png_image){all.pixels, all.width, all.height, all.channels,
-                                    all.stride ? all.stride : row};
-    return DET_OK;
-}
-
 det_status det_events_image(det_events *events, const char *tag, int64_t step,
                             const det_image *image)
 {
@@ -653,7 +623,7 @@ det_status det_events_image(det_events *events, const char *tag, int64_t step,
     det_status st = check_event(events, tag, step, &err);
 
     if (!st)
-        st = read_image(image, &pixels, &err);
+        st = pixels_read(image, &pixels, &err);
     if (!st) {
         png_encode(&png, &pixels);
         event_image(&body, pixels.width, pixels.height, &png);

@@ -27,6 +27,7 @@
 #include "store/checkpoint/removal.h"
 #include "store/experiment/experiment_delete.h"
 #include "store/log/log_compact.h"
+#include "store/media/media.h"
 #include "store/metric/metric_compact.h"
 #include "store/people/audit.h"
 #include "store/people/session.h"
@@ -172,6 +173,22 @@ static det_status expire_audit(struct janitor *janitor, struct db *db, int64_t *
     return st;
 }
 
+static det_status expire_media(struct janitor *janitor, struct db *db, int64_t *removed,
+                               struct err *err)
+{
+    int64_t days = json_i64(
+        json_path(janitor->master->config, "retention_policy.media_retention_days"),
+        -1);
+    int64_t rows = 0;
+    det_status st = DET_OK;
+
+    if (days >= 0)
+        st = store_media_expire(
+            db, master_now_us(janitor->master) - days * 86400 * 1000000, &rows, err);
+    *removed += rows;
+    return st;
+}
+
 static det_status run_step(struct write_job *job, struct db *db, struct err *err)
 {
     struct janitor *janitor = job->arg;
@@ -200,6 +217,8 @@ static det_status run_step(struct write_job *job, struct db *db, struct err *err
             st = store_sessions_expire(db, master_now_us(janitor->master), err);
         if (!st)
             st = expire_audit(janitor, db, &removed, err);
+        if (!st)
+            st = expire_media(janitor, db, &removed, err);
         janitor->did_work =
             !st && removed > 0; /* it removes a bounded number at a time */
         break;

@@ -24,7 +24,7 @@ enum {
 };
 
 const char *const change_kind_names[] = {
-    "experiments", "trials", "metrics", "checkpoints", "logs",
+    "experiments", "trials", "metrics", "checkpoints", "media", "logs",
     "agents",      "jobs",   "queue",   "deleted",     NULL,
 };
 
@@ -332,6 +332,7 @@ static bool passes_filter(const struct changes_filter *filter,
     case CHANGE_TRIAL:
     case CHANGE_METRICS:
     case CHANGE_CHECKPOINT:
+    case CHANGE_MEDIA:
         if (filter->trials.count)
             return has_number(&filter->trials, entry->id);
         /* of an unknown experiment: an extra change does no harm */

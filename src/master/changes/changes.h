@@ -39,6 +39,7 @@ enum change_kind {
     CHANGE_TRIAL,
     CHANGE_METRICS,    /* by trial: new metrics */
     CHANGE_CHECKPOINT, /* by trial: one was added, changed or removed */
+    CHANGE_MEDIA,      /* by trial: new media */
     CHANGE_LOGS,       /* by task */
     CHANGE_AGENT,      /* by name: the agent, its slots or their tasks */
     CHANGE_JOB,        /* by task */

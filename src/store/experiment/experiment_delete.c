@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* experiment_delete.c - removes everything an experiment left, in bounded steps.
  *
- * Trial by trial: its metrics and logs in pieces, then its small rows.  The
+ * Trial by trial: its metrics, logs and media in pieces, then its small rows.  The
  * experiment's own row comes last: after a crash it is still DELETING, and the next
  * step goes on. */
 #include "store/experiment/experiment_delete.h"
@@ -18,6 +18,7 @@
 #include "store/experiment/search.h"
 #include "store/experiment/slot_use.h"
 #include "store/log/log_compact.h"
+#include "store/media/media.h"
 #include "store/metric/metric_compact.h"
 #include "store/sql_tables.h"
 
@@ -188,6 +189,8 @@ static det_status delete_trial(struct db *db, int64_t id, const char *task_id,
 
     if (!st && !more && task_id)
         st = log_delete_step(db, task_id, &more, err);
+    if (!st && !more)
+        st = media_delete_step(db, id, &more, err);
     if (st || more)
         return st;
     st = store_slot_use_keep(db, id, err);

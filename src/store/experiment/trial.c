@@ -13,6 +13,7 @@
 #include "store/engine/db.h"
 #include "store/engine/row.h"
 #include "store/experiment/local_number.h"
+#include "store/media/media.h"
 #include "store/metric/metric_add.h"
 #include "store/sql_tables.h"
 #include "store/writer_cache.h"
@@ -78,6 +79,8 @@ det_status store_trial_put(struct db *db, const struct trial *row, struct err *e
      * after the checkpoints it has saved since. */
     if (!st && row->run_id > 1 && row->latest_checkpoint)
         st = metric_resumes(db, row->id, row->run_id, row->latest_steps, err);
+    if (!st && row->run_id > 1 && row->latest_checkpoint)
+        st = media_resumes(db, row->id, row->run_id, row->latest_steps, err);
     return st;
 }
 

@@ -329,3 +329,39 @@ TEST(names_are_short_lines_of_text)
     CHECK_EQ(report_check_name("a.b", 3, true, &test_err), DET_INVALID);
     CHECK_EQ(report_check_name("a", 2, false, &test_err), DET_INVALID); /* a NUL */
 }
+
+/* ---- media ----------------------------------------------------------------------- */
+
+TEST(a_media_item_comes_back_and_a_part_of_its_head_does_not)
+{
+    const struct report_media media = {.steps = 70,
+                                       .type = 9,
+                                       .name = "a/b",
+                                       .name_len = 3,
+                                       .bytes = "hello",
+                                       .len = 5};
+    unsigned char bytes[64];
+    struct report_media back;
+    size_t len = report_media_size(&media);
+
+    CHECK_EQ(len, 8 + 4 + 4 + 3 + 5);
+    report_media_encode(&media, bytes);
+    CHECK_OK(report_media_decode(bytes, len, &back, &test_err));
+    CHECK_EQ(back.steps, 70);
+    CHECK_EQ(back.type, 9);
+    CHECK_EQ(back.name_len, 3);
+    CHECK_EQ(memcmp(back.name, "a/b", 3), 0);
+    CHECK_EQ(back.len, 5);
+    CHECK_EQ(memcmp(back.bytes, "hello", 5), 0);
+    for (size_t cut = 0; cut < len - 5; cut++)
+        CHECK_EQ(report_media_decode(bytes, cut, &back, NULL), DET_CORRUPT);
+}
+
+TEST(the_name_of_a_media_item_follows_the_rules_of_metrics)
+{
+    CHECK_OK(report_check_media_name("images/a.png", 12, &test_err));
+    CHECK_EQ(report_check_media_name("", 0, &test_err), DET_INVALID);
+    CHECK_HAS(test_err.text, "media item");
+    CHECK_EQ(report_check_media_name("a\nb", 3, NULL), DET_INVALID);
+    CHECK_EQ(report_check_media_name("\xff", 1, NULL), DET_INVALID);
+}

@@ -78,7 +78,8 @@ static det_status add_kind(struct request *req, const char *part, void *arg)
         }
     return err_set(req->err, DET_INVALID,
                    "the kind '%.100s' is unknown; expected experiments, "
-                   "trials, metrics, checkpoints, logs, agents, jobs, queue or deleted",
+                   "trials, metrics, checkpoints, media, logs, agents, jobs, queue or "
+                   "deleted",
                    part);
 }
 
@@ -257,6 +258,7 @@ static bool is_visible(struct request *req, const struct change *change)
     case CHANGE_TRIAL:
     case CHANGE_METRICS:
     case CHANGE_CHECKPOINT:
+    case CHANGE_MEDIA:
         return access_shows_id(req, ROUTE_OBJECT_trial, change->id);
     case CHANGE_LOGS:
     case CHANGE_JOB:

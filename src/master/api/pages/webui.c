@@ -14,10 +14,12 @@
 #define FOR_EVER "public, max-age=31536000, immutable"
 
 /* The page runs only scripts of this master, calls no other server, and cannot be framed.
- * So markup in data is harmless. */
+ * So markup in data is harmless.  It frames and plays only the media of trials, which come
+ * with a sandbox (reports/media.c). */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
+    "img-src 'self' data: blob:; media-src 'self'; frame-src 'self'; connect-src "
+    "'self'; font-src 'self'; "
     "manifest-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'";
 
@@ -110,5 +112,6 @@ det_status api_get_docs(struct request *req)
     if (page && webui_files_find(&docs_files, page)) /* named as for `det docs` */
         return request_redirect(req, arena_printf(&req->mem, "/docs/%s", page));
     return err_set(req->err, DET_NOT_FOUND,
-                   "the documentation has no page '%s'; it begins at /docs", req->arg[0]);
+                   "the documentation has no page '%s'; it begins at /docs",
+                   req->arg[0]);
 }

@@ -10,24 +10,23 @@
  *     -> check_files() (lane of files)     do they exist with their reported sizes?
  *       -> next_piece() (lane of files)      one piece of the archive after the other
  *
- * The storage may belong to tasks, which run other people's programs.  So files are opened
- * below an allowed root (storage_roots.h) without following symlinks, and a master that is
- * root sends only what the tasks' user may read. */
+ * One file can be fetched by itself, for looking at it (get_checkpoint_file).  Its content
+ * type is one that runs nothing: markup is plain text.
+ *
+ * stored_files.h says how the storage is read. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/io/io.h"
-#include "config/experiment_config.h"
 #include "data/archive/archive.h"
 #include "data/text.h"
 #include "master/api/api.h"
 #include "master/api/reports/checkpoints.h"
+#include "master/api/reports/media.h"
+#include "master/api/reports/stored_files.h"
 #include "master/request/error_body.h"
 #include "master/request/request_stream.h"
-#include "master/rm/run_user.h"
-#include "master/storage_roots.h"
 #include "store/checkpoint/checkpoint.h"
-#include "store/experiment/experiment.h"
 #include "wire/queries.h"
 
 enum {
@@ -44,11 +43,9 @@ struct packed_file {
 };
 
 struct download {
-    struct io *io;
-    const char *root;  /* an allowed root of storage */
-    const char *below; /* the storage directory, relative to it */
+    struct request *req;
+    struct stored_place place;
     const char *uuid;
-    struct run_user_number user; /* whose rights limit what a root's master reads */
     int64_t modified_s;
     struct packed_file *files;
     uint32_t count;
@@ -74,6 +71,7 @@ static const struct {
     {"zip", "application/zip", ARCHIVE_ZIP},
 };
 enum { PLAIN_TAR = 1, NO_FORMAT = -1 };
+#define PLAIN_TEXT "text/plain; charset=utf-8"
 
 static bool is_type(const char *text, size_t len, const char *type)
 {
@@ -117,6 +115,30 @@ static det_status refuse_type(struct request *req)
     return DET_OK;
 }
 
+/* How one file is served, by its ending; all others as bytes to be saved. */
+static const struct {
+    const char *ending;
+    const char *type;
+} file_types[] = {
+    {".png", "image/png"}, {".jpg", "image/jpeg"},  {".jpeg", "image/jpeg"},
+    {".gif", "image/gif"}, {".webp", "image/webp"}, {".json", PLAIN_TEXT},
+    {".txt", PLAIN_TEXT},  {".md", PLAIN_TEXT},     {".yaml", PLAIN_TEXT},
+    {".yml", PLAIN_TEXT},  {".toml", PLAIN_TEXT},   {".ini", PLAIN_TEXT},
+    {".py", PLAIN_TEXT},   {".sh", PLAIN_TEXT},     {".csv", PLAIN_TEXT},
+    {".tsv", PLAIN_TEXT},  {".log", PLAIN_TEXT},    {".html", PLAIN_TEXT},
+    {".svg", PLAIN_TEXT},  {".xml", PLAIN_TEXT},    {".pbtxt", PLAIN_TEXT},
+};
+
+static const char *file_type(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    for (size_t i = 0; dot && i < ARRAY_LEN(file_types); i++)
+        if (!strcasecmp(dot, file_types[i].ending))
+            return file_types[i].type;
+    return "application/octet-stream";
+}
+
 /* ---- the list of files -------------------------------------------------------------- */
 
 static det_status read_files(struct request *req, const struct checkpoint *row,
@@ -144,8 +166,8 @@ static det_status read_files(struct request *req, const struct checkpoint *row,
                            "its directory",
                            row->uuid, item->key);
         file->path = item->key;
-        file->below = arena_printf(&req->mem, "%s%s%s/%s", d->below,
-                                   d->below[0] ? "/" : "", row->uuid, item->key);
+        file->below = arena_printf(&req->mem, "%s%s%s/%s", d->place.below,
+                                   d->place.below[0] ? "/" : "", row->uuid, item->key);
         file->size_bytes = (uint64_t)json_i64(item, 0);
         file->is_directory = item->key[len - 1] == '/';
         if (!file->below)
@@ -155,47 +177,20 @@ static det_status read_files(struct request *req, const struct checkpoint *row,
     return DET_OK;
 }
 
-/* Where the experiment keeps its checkpoints.  An experiment that was submitted when
- * the configuration allowed more may be outside. */
-static det_status find_root(struct request *req, const struct checkpoint *row,
-                            struct download *d)
-{
-    struct storage_root root = {0};
-    struct experiment_config config;
-    struct experiment_view view;
-    det_status st =
-        store_experiment_get(req->db, row->experiment_id, &req->mem, &view, req->err);
-
-    if (!st)
-        st = experiment_config_open(view.row.config, strlen(view.row.config), &req->mem,
-                                    &config, req->err);
-    if (!st && !config.storage_directory)
-        st = err_set(req->err, DET_UNSUPPORTED,
-                     "the storage of checkpoint %s is not a directory", row->uuid);
-    if (!st)
-        st = storage_roots_find(req->master, config.storage_directory, &req->mem, &root,
-                                req->err);
-    d->root = root.root;
-    d->below = root.below;
-    return st;
-}
-
 /* ---- reading --------------------------------------------------------------------- */
 
 static det_status open_file(struct download *d, const struct packed_file *file,
                             struct io_file **ret_file, struct err *err)
 {
     uint64_t size_bytes;
-    const struct io_reader reader = {(uint32_t)d->user.uid, (uint32_t)d->user.gid};
-    det_status st = io_open_below(d->io, d->root, file->below,
-                                  d->user.uid ? &reader : NULL, ret_file, err);
+    det_status st = stored_file_open(d->req, &d->place, file->below, ret_file, err);
 
     if (st == DET_NOT_FOUND)
         return err_set(err, DET_NOT_FOUND,
                        "the file '%s' of checkpoint %s is not in %s on the master's "
                        "machine",
-                       file->path, d->uuid, d->root);
-    if (st == DET_FORBIDDEN && d->user.uid)
+                       file->path, d->uuid, d->place.root);
+    if (st == DET_FORBIDDEN && d->place.user.uid)
         return err_set(err, st,
                        "the tasks' user may not read the file '%s' of checkpoint %s",
                        file->path, d->uuid);
@@ -329,7 +324,7 @@ static det_status find_user(struct request *req, struct download *d)
         return DET_OK;
     st = run_user_of_checkpoint(req->master, req->db, d->uuid, &req->mem, &text,
                                 req->err);
-    return st ? st : run_user_number(text, &req->mem, &d->user, req->err);
+    return st ? st : stored_place_set_user(req, text, &d->place);
 }
 
 det_status api_download_checkpoint(struct request *req)
@@ -353,7 +348,7 @@ det_status api_download_checkpoint(struct request *req)
     if (!d)
         return DET_NOMEM;
     *d = (struct download){
-        .io = req->master->storage,
+        .req = req,
         .uuid = row.uuid,
         .modified_s = row.report_us / 1000000,
         .format = formats[format].format,
@@ -364,7 +359,7 @@ det_status api_download_checkpoint(struct request *req)
         return DET_NOMEM;
     st = find_user(req, d);
     if (!st)
-        st = find_root(req, &row, d);
+        st = stored_place_find(req, row.experiment_id, &d->place);
     if (!st)
         st = read_files(req, &row, d);
     if (st)
@@ -373,4 +368,70 @@ det_status api_download_checkpoint(struct request *req)
     req->state = d;
     req->ended = download_ended;
     return request_move(req, req->master->files, check_files);
+}
+
+/* ---- one file -------------------------------------------------------------------- */
+
+static det_status next_bytes(struct request *req, struct buf *out,
+                             enum net_more *ret_more)
+{
+    struct download *d = req->state;
+    uint64_t left = d->files[d->next].size_bytes - d->at;
+    size_t want = left < READ_BYTES ? (size_t)left : READ_BYTES;
+    size_t len = 0;
+    det_status st =
+        want ? io_read_at(d->file, d->at, d->bytes, want, &len, req->err) : DET_OK;
+
+    if (!st && len < want)
+        st = err_set(req->err, DET_STATE, "the file '%s' was cut while it was read",
+                     d->files[d->next].path);
+    buf_add(out, d->bytes, len);
+    d->at += len;
+    *ret_more = d->at < d->files[d->next].size_bytes ? NET_MORE : NET_END;
+    return st ? st : out->status;
+}
+
+static det_status send_file(struct request *req)
+{
+    struct download *d = req->state;
+    det_status st = open_file(d, &d->files[d->next], &d->file, req->err);
+
+    if (st)
+        return st;
+    media_put_headers(req);
+    return request_stream_on(req, req->master->files, next_bytes);
+}
+
+det_status api_get_checkpoint_file(struct request *req)
+{
+    const struct checkpoint_file_query *query = req->query;
+    struct download *d = arena_new(&req->mem, struct download);
+    struct checkpoint row;
+    det_status st = find_checkpoint(req, &row);
+
+    if (st)
+        return st;
+    if (!d)
+        return DET_NOMEM;
+    *d = (struct download){
+        .req = req, .uuid = row.uuid, .bytes = arena_alloc(&req->mem, READ_BYTES)};
+    if (!d->bytes)
+        return DET_NOMEM;
+    st = find_user(req, d);
+    if (!st)
+        st = stored_place_find(req, row.experiment_id, &d->place);
+    if (!st)
+        st = read_files(req, &row, d);
+    if (st)
+        return st;
+    while (d->next < d->count && (d->files[d->next].is_directory || !query->path ||
+                                  strcmp(d->files[d->next].path, query->path) != 0))
+        d->next++;
+    if (d->next == d->count)
+        return err_set(req->err, DET_NOT_FOUND, "checkpoint %s has no file '%.200s'",
+                       row.uuid, query->path ? query->path : "");
+    req->content_type = file_type(query->path);
+    req->state = d;
+    req->ended = download_ended;
+    return request_move(req, req->master->files, send_file);
 }

@@ -25,6 +25,7 @@
 #include "master/api/api.h"
 #include "master/api/experiments/unmanaged.h"
 #include "master/api/reports/checkpoints.h"
+#include "master/api/reports/media.h"
 #include "master/api/reports/metrics.h"
 #include "master/background/collector.h"
 #include "master/changes/changes.h"
@@ -41,6 +42,7 @@
 #include "store/heart/mark.h"
 #include "store/log/log_add.h"
 #include "store/log/log_line.h"
+#include "store/media/media.h"
 #include "store/metric/metric_add.h"
 #include "store/metric/metric_parts.h"
 #include "store/store.h"
@@ -64,6 +66,7 @@ struct item {
         struct core_event *event;                 /* progress, early exit */
         const struct runner_metadata_body *state; /* REPORT_STATUS */
         struct log_line *line;                    /* REPORT_ALERT */
+        struct media_new *media;
     };
 };
 
@@ -303,6 +306,19 @@ static det_status read_alert(struct request *req, const struct report *record,
     return DET_OK;
 }
 
+static det_status read_media(struct request *req, const struct report *record,
+                             struct item *item, struct err *err)
+{
+    struct batch_state *state = req->state;
+
+    item->media = arena_new(&req->mem, struct media_new);
+    if (!item->media)
+        return err_default(err, DET_NOMEM);
+    item->media->item.trial_id = state->maker.trial_id;
+    item->media->item.run_id = state->is_unmanaged ? record->run : state->maker.run_id;
+    return media_from_record(req, record, item->media, err);
+}
+
 static det_status read_record(struct request *req, const struct report *record,
                               struct item *item, struct err *err)
 {
@@ -325,6 +341,8 @@ static det_status read_record(struct request *req, const struct report *record,
         return read_status(req, record, item, err);
     case REPORT_ALERT:
         return read_alert(req, record, item, err);
+    case REPORT_MEDIA:
+        return read_media(req, record, item, err);
     }
     return err_set(err, DET_UNSUPPORTED,
                    "this master does not know reports of kind %d; it is older than "
@@ -361,7 +379,8 @@ static det_status next_item(struct request *req, const char *at, size_t len,
      * heart. */
     state->has_validations |=
         item->kind == REPORT_METRICS && metrics_is_validation(&item->metrics);
-    state->has_events |= item->kind != REPORT_METRICS || state->has_validations;
+    state->has_events |= (item->kind != REPORT_METRICS && item->kind != REPORT_MEDIA) ||
+                         state->has_validations;
     state->kinds |= 1u << item->kind;
     return DET_OK;
 }
@@ -481,6 +500,9 @@ static det_status write_item(struct request *req, struct db *db, struct item *it
         return state->is_late ? DET_OK : write_state(state, db, item, err);
     case REPORT_ALERT:
         return write_line(req, db, item->line, err);
+    case REPORT_MEDIA:
+        item->media->is_late = state->is_late;
+        return store_media_add(db, item->media, err);
     }
     return DET_OK; /* an unknown kind; read_record() has refused it */
 }
@@ -583,7 +605,8 @@ static void note_batch(struct request *req)
 {
     const struct batch_state *state = req->state;
     struct changes *changes = req->master->changes;
-    const uint32_t quiet = 1u << REPORT_METRICS | 1u << REPORT_ALERT;
+    const uint32_t quiet =
+        1u << REPORT_METRICS | 1u << REPORT_ALERT | 1u << REPORT_MEDIA;
     int64_t trial = state->maker.trial_id;
     int64_t experiment = state->maker.experiment_id;
 
@@ -592,6 +615,8 @@ static void note_batch(struct request *req)
         changes_note(changes, CHANGE_METRICS, trial, experiment);
     if (state->kinds & 1u << REPORT_CHECKPOINT)
         changes_note(changes, CHANGE_CHECKPOINT, trial, experiment);
+    if (state->kinds & 1u << REPORT_MEDIA)
+        changes_note(changes, CHANGE_MEDIA, trial, experiment);
     if (state->has_lines)
         changes_note_text(changes, CHANGE_LOGS, state->maker.task_id);
     if (!(state->kinds & ~quiet) && !state->has_validations)

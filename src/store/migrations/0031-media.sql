@@ -1,0 +1,20 @@
+-- Media that trials reported: one row per name and steps.  The bytes are a table of their own, so
+-- that lists and sums do not read them.
+CREATE TABLE media (
+    id INTEGER PRIMARY KEY,
+    trial_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    steps INTEGER NOT NULL,
+    run_id INTEGER NOT NULL,
+    type INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    report_us INTEGER NOT NULL,
+    is_archived BOOLEAN NOT NULL DEFAULT FALSE
+);
+CREATE UNIQUE INDEX media_key ON media (trial_id, name, steps);
+CREATE INDEX media_by_time ON media (report_us);
+
+CREATE TABLE media_bytes (
+    id INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+);
