@@ -386,14 +386,20 @@ static const char *cookie_token(const struct auth *auth, const struct net_exchan
     return token || !cookies ? token : find_cookie(cookies, COOKIE, mem);
 }
 
-static const char *find_token(const struct auth *auth, const struct net_exchange *x,
-                              struct arena *mem)
+/* Supervisors use the first header, agents and users the second. */
+static const char *header_token(const struct net_exchange *x)
 {
     const char *token =
         bearer(net_request_header(x, "Grpc-Metadata-x-allocation-token"));
 
-    if (!token)
-        token = bearer(net_request_header(x, "Authorization"));
+    return token ? token : bearer(net_request_header(x, "Authorization"));
+}
+
+static const char *find_token(const struct auth *auth, const struct net_exchange *x,
+                              struct arena *mem)
+{
+    const char *token = header_token(x);
+
     return token ? token : cookie_token(auth, x, mem);
 }
 
@@ -409,7 +415,7 @@ bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x
 
 bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x)
 {
-    const char *text = bearer(net_request_header(x, "Authorization"));
+    const char *text = header_token(x);
     struct token token;
 
     return text &&
