@@ -2,6 +2,7 @@
 #include "main/data_dir.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,12 +19,16 @@ static det_status make_absolute(const char *path, struct arena *mem,
 {
     char here[4096];
 
+    size_t len = strlen(path);
+
+    while (len > 1 && path[len - 1] == '/') /* "a/.restoring" would be in it */
+        len--;
     if (*path == '/') {
-        *ret_path = arena_strdup(mem, path);
+        *ret_path = arena_strndup(mem, path, len);
     } else {
         if (!getcwd(here, sizeof(here)))
             return err_errno(err, errno, "cannot find the current directory");
-        *ret_path = arena_printf(mem, "%s/%s", here, path);
+        *ret_path = arena_printf(mem, "%s/%.*s", here, (int)len, path);
     }
     return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
 }
