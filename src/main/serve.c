@@ -51,7 +51,6 @@
 #include "master/master.h"
 #include "net/net.h"
 #include "net/net_system.h"
-#include "store/backup/restore.h"
 
 enum {
     DEFAULT_PORT = 8080,
@@ -179,14 +178,10 @@ static det_status take_lock(struct serving *s, struct err *err)
     struct runfile run = {0};
     det_status st = wait_for_lock(s, &run, err);
 
-    if (!st && restore_was_interrupted(io_system(), s->data_dir))
-        return err_set(err, DET_STATE,
-                       "a restore to '%s' was interrupted: run 'det restore' again, or "
-                       "remove '%s.restoring' to begin with an empty directory",
-                       s->data_dir, s->data_dir);
     if (!st) { /* a master that died here may have left a run file */
         s->last_port = run.port;
-        return runfile_remove(io_system(), s->data_dir, err);
+        st = data_dir_check_restored(s->data_dir, err);
+        return st ? st : runfile_remove(io_system(), s->data_dir, err);
     }
     if (st != DET_BUSY)
         return st;
