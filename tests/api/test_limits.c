@@ -330,6 +330,43 @@ TEST(texts_of_experiments_are_bounded)
     bed_play(bed, steps);
 }
 
+/* The table of experiments keeps them in memory, whoever looks. */
+TEST(long_texts_of_all_experiments_of_a_user_are_bounded)
+{
+    enum { EXPERIMENTS = 400 };
+    static const struct step after[] = {
+        POST("others go on", "/api/v1/experiments",
+             "{'config': $[single], 'unmanaged': true}", 200, NULL, ADMIN),
+        PUT("a label", "/api/v1/experiments/1/labels/b", NULL, 413, NULL),
+        PATCH("longer", "/api/v1/experiments/1", "{'description': $[page]}", 413, NULL),
+        PATCH("shorter", "/api/v1/experiments/1", "{'labels': ['a']}", 200, NULL),
+        END_STEPS};
+    static const struct step again[] = {POST("again", "/api/v1/experiments",
+                                             "{'config': $[long], 'unmanaged': true}",
+                                             200, NULL),
+                                        END_STEPS};
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct reply reply = {0};
+    const char *body;
+    int count = 0;
+
+    buf_puts(&text, "entrypoint: a\nsearcher: {name: single, metric: loss}\nlabels:\n");
+    for (int i = 0; i < 250; i++)
+        buf_printf(&text, "  - l%0250d\n", i);
+    bed_let(bed, "long", text.data);
+    body = bed_fill(bed, "{'config': $[long], 'unmanaged': true}", true);
+    do
+        reply = bed_call(bed, USER, NET_POST, "/api/v1/experiments", body);
+    while (reply.status == 200 && ++count < EXPERIMENTS);
+    CHECK_EQ(reply.status, 413);
+    CHECK_HAS(reply.text, "shorten some, or delete experiments");
+    CHECK(count > 200);
+    let_many(bed, "page", "0123456789abcdef", 256);
+    bed_play(bed, after);
+    bed_play(bed, again);
+}
+
 TEST(the_settings_of_a_user_are_bounded)
 {
     static const struct step steps[] = {
