@@ -32,6 +32,7 @@ enum {
     TOKEN_BYTES = 24, /* of an agent's token */
     AGENT_TOKEN_LEN = 2 * TOKEN_BYTES,
     TOKEN_MEMORY = 64 << 10,
+    SECRET_FILE_MOST = 4096,
     COOKIE_DIGITS = 8,
     COOKIE_NAME = 16,
     COOKIE_TEXT = 256,
@@ -49,12 +50,30 @@ struct auth {
 
 /* ---- files ----------------------------------------------------------------------- */
 
+/* A pipe would keep us waiting, and /dev/zero has no end.  A link to a plain file is fine. */
+static det_status read_secret_file(struct io *io, const char *path,
+                                   struct buf *ret_have, struct err *err)
+{
+    struct io_stat found = {0};
+    det_status st = io_stat(io, path, &found, err);
+
+    if (!st && found.kind != IO_FILE && found.kind != IO_LINK)
+        return err_set(err, DET_CORRUPT,
+                       "'%s' is not a file; remove it to have a new one made", path);
+    if (!st)
+        st = io_read_file(io, path, ret_have, err);
+    if (st == DET_TOO_LARGE)
+        return err_set(err, DET_CORRUPT,
+                       "'%s' is too large; remove it to have a new one made", path);
+    return st;
+}
+
 /* Reads a secret file, or creates it with random bytes. */
 static det_status open_secret_file(struct io *io, const char *path, void *bytes,
                                    size_t len, struct err *err)
 {
-    CLEANUP(buf_done) struct buf have = BUF_INIT;
-    det_status st = io_read_file(io, path, &have, err);
+    CLEANUP(buf_done) struct buf have = BUF_LIMITED(SECRET_FILE_MOST);
+    det_status st = read_secret_file(io, path, &have, err);
 
     if (!st && have.len != len)
         return err_set(err, DET_CORRUPT,
@@ -82,9 +101,9 @@ static bool is_agent_token(const struct buf *text)
 static det_status open_agent_token_file(struct io *io, const char *path,
                                         struct auth *auth, struct err *err)
 {
-    CLEANUP(buf_done) struct buf have = BUF_INIT;
+    CLEANUP(buf_done) struct buf have = BUF_LIMITED(SECRET_FILE_MOST);
     unsigned char bytes[TOKEN_BYTES];
-    det_status st = io_read_file(io, path, &have, err);
+    det_status st = read_secret_file(io, path, &have, err);
 
     if (!st && !is_agent_token(&have))
         return err_set(err, DET_CORRUPT,
