@@ -50,32 +50,14 @@ struct auth {
 
 /* ---- files ----------------------------------------------------------------------- */
 
-/* A pipe would keep us waiting, and /dev/zero has no end.  A link to a plain file is fine. */
-static det_status read_secret_file(struct io *io, const char *path,
-                                   struct buf *ret_have, struct err *err)
-{
-    struct io_stat found = {0};
-    det_status st = io_stat(io, path, &found, err);
-
-    if (!st && found.kind != IO_FILE && found.kind != IO_LINK)
-        return err_set(err, DET_CORRUPT,
-                       "'%s' is not a file; remove it to have a new one made", path);
-    if (!st)
-        st = io_read_file(io, path, ret_have, err);
-    if (st == DET_TOO_LARGE)
-        return err_set(err, DET_CORRUPT,
-                       "'%s' is too large; remove it to have a new one made", path);
-    return st;
-}
-
 /* Reads a secret file, or creates it with random bytes. */
 static det_status open_secret_file(struct io *io, const char *path, void *bytes,
                                    size_t len, struct err *err)
 {
     CLEANUP(buf_done) struct buf have = BUF_LIMITED(SECRET_FILE_MOST);
-    det_status st = read_secret_file(io, path, &have, err);
+    det_status st = io_read_kept(io, path, &have, err);
 
-    if (!st && have.len != len)
+    if (st == DET_INVALID || st == DET_TOO_LARGE || (!st && have.len != len))
         return err_set(err, DET_CORRUPT,
                        "'%s' is not %zu bytes long; remove it to have a new one made",
                        path, len);
@@ -103,9 +85,9 @@ static det_status open_agent_token_file(struct io *io, const char *path,
 {
     CLEANUP(buf_done) struct buf have = BUF_LIMITED(SECRET_FILE_MOST);
     unsigned char bytes[TOKEN_BYTES];
-    det_status st = read_secret_file(io, path, &have, err);
+    det_status st = io_read_kept(io, path, &have, err);
 
-    if (!st && !is_agent_token(&have))
+    if (st == DET_INVALID || st == DET_TOO_LARGE || (!st && !is_agent_token(&have)))
         return err_set(err, DET_CORRUPT,
                        "'%s' is not a line of %d hexadecimal digits; remove it to have "
                        "a new one made",
