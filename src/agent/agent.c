@@ -519,7 +519,7 @@ static det_status know_instance(struct agent *agent, const char *dir, struct err
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    status = io_read_file(agent->io, path, &text, err);
+    status = io_read_plain(agent->io, path, &text, err);
     if (status == DET_NOMEM) /* nothing was read: it may be fine */
         return status;
     if (!status && strspn(text.data, "0123456789abcdef-") == UUID_TEXT - 1) {

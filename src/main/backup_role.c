@@ -89,6 +89,11 @@ static void print_outcome(const struct backup_outcome *made, const char *vault,
             "not included: the checkpoints in %s/checkpoints (--checkpoints includes "
             "them)\n",
             data_dir);
+    if (made->unreadable)
+        fprintf(stderr,
+                "det: %" PRIu64 " files or folders in %s/checkpoints could not be read "
+                "and are not in the backup; the first one: %s\n",
+                made->unreadable, data_dir, made->first_unreadable);
     if (made->damaged_pack)
         fprintf(stderr,
                 "det: pack %s of earlier backups is damaged; 'det backup %s --verify' "
@@ -207,8 +212,8 @@ int backup_main(const struct backup_options *options, const char *vault)
 
 /* ---- restore --------------------------------------------------------------------- */
 
-/* Nobody may use the directory that is replaced.  The lock is held to the end, and moves
- * aside with the directory. */
+/* Nobody may use the directory that is replaced or filled: no master, and no other restore.
+ * The lock is held to the end, and moves aside with the directory. */
 static det_status lock_target(const char *target, struct arena *mem,
                               struct folder_lock *ret_lock, struct err *err)
 {
@@ -216,8 +221,8 @@ static det_status lock_target(const char *target, struct arena *mem,
 
     if (st == DET_BUSY || (!st && local_agent_pid(local_agent_dir(mem, target))))
         return err_set(err, DET_BUSY,
-                       "a master or agent runs in '%s': stop it with 'det stop "
-                       "--data-dir %s'",
+                       "a master or agent runs in '%s', or another restore: stop it "
+                       "with 'det stop --data-dir %s', or wait",
                        target, target);
     return st;
 }
@@ -261,10 +266,12 @@ static void print_restored(const struct inventory *found, const char *target,
     printf("restored %s, complete until %s, to %s\n", found->id, time, target);
     if (done->replaced)
         printf("the old directory is now %s\n", done->replaced);
-    if (!found->has_checkpoints)
-        printf("checkpoints are not in this backup%s\n",
-               done->replaced ? "; those of the old directory moved to the new one"
-                              : "");
+    if (!found->has_checkpoints && done->checkpoints_from)
+        printf("checkpoints are not in this backup; those in %s moved to the new "
+               "directory\n",
+               done->checkpoints_from);
+    else if (!found->has_checkpoints)
+        printf("checkpoints are not in this backup\n");
     if (done->stepped_back)
         printf("the latest checkpoint of %" PRIu64
                " unfinished trials is gone: they begin again from an older one or from "
@@ -274,12 +281,39 @@ static void print_restored(const struct inventory *found, const char *target,
            "time of the backup start again from their latest checkpoints\n");
 }
 
+/* With the target locked; it is made if it is missing, and goes again if nothing was put
+ * in its place. */
+static det_status restore_locked(const struct restore_config *config, bool is_there,
+                                 const struct inventory *found, struct arena *mem,
+                                 struct restore_outcome *ret_done, struct err *err)
+{
+    CLEANUP(folder_lock_give) struct folder_lock lock = {0};
+    const char *file = arena_printf(mem, "%s/%s", config->target, RUNFILE_LOCK);
+    det_status st =
+        is_there ? DET_OK : io_mkdir(io_system(), config->target, true, err);
+
+    if (!st)
+        st = file ? lock_target(config->target, mem, &lock, err)
+                  : err_default(err, DET_NOMEM);
+    if (!st)
+        st = restore_run(config, found, mem, ret_done, err);
+    if (st && !is_there && lock.folder) {
+        (void)unlink(file);
+        (void)rmdir(config->target); /* not if there is anything in it */
+    }
+    return st;
+}
+
 static det_status restore_one(const struct restore_options *options, const char *vault,
                               struct arena *mem, struct err *err)
 {
-    CLEANUP(folder_lock_give) struct folder_lock lock = {0};
     struct restore_config config = {
-        .io = io_system(), .vault = vault, .now_us = clock_wall_us(&clock_system)};
+        .io = io_system(),
+        .vault = vault,
+        .lock_name = RUNFILE_LOCK,
+        .now_us = clock_wall_us(&clock_system),
+    };
+    char target[PATH_MAX];
     struct inventory found;
     struct restore_outcome done;
     bool is_there = false;
@@ -287,14 +321,17 @@ static det_status restore_one(const struct restore_options *options, const char 
 
     if (!st)
         st = data_dir_find(options->data_dir, mem, &config.target, &is_there, err);
-    if (!st)
+    if (!st) { /* a link stays one: it may lead to the disk that has room */
+        make_real(config.target, target);
+        config.target = target;
         st = restore_find(&config, mem, &found, err);
+    }
     if (!st)
         st = check_apart(config.target, vault, err);
-    if (!st && options->replace && is_there)
-        st = lock_target(config.target, mem, &lock, err);
     if (!st)
-        st = restore_run(&config, &found, mem, &done, err);
+        st = restore_check(&config, &found, mem, err);
+    if (!st)
+        st = restore_locked(&config, is_there, &found, mem, &done, err);
     if (!st)
         print_restored(&found, config.target, &done);
     return st;

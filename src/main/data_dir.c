@@ -2,6 +2,7 @@
 #include "main/data_dir.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,18 +13,23 @@
 #include "config/config_report.h"
 #include "data/json/json.h"
 #include "libdet/client/runfile.h"
+#include "store/backup/restore.h"
 
 static det_status make_absolute(const char *path, struct arena *mem,
                                 const char **ret_path, struct err *err)
 {
     char here[4096];
 
+    size_t len = strlen(path);
+
+    while (len > 1 && path[len - 1] == '/') /* "a/.restoring" would be in it */
+        len--;
     if (*path == '/') {
-        *ret_path = arena_strdup(mem, path);
+        *ret_path = arena_strndup(mem, path, len);
     } else {
         if (!getcwd(here, sizeof(here)))
             return err_errno(err, errno, "cannot find the current directory");
-        *ret_path = arena_printf(mem, "%s/%s", here, path);
+        *ret_path = arena_printf(mem, "%s/%.*s", here, (int)len, path);
     }
     return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
 }
@@ -58,6 +64,16 @@ det_status data_dir_open(const char *given, struct arena *mem, const char **ret_
     det_status st = data_dir_find(given, mem, ret_path, &is_there, err);
 
     return st ? st : io_mkdir(io_system(), *ret_path, true, err);
+}
+
+det_status data_dir_check_restored(const char *path, struct err *err)
+{
+    if (!restore_was_interrupted(io_system(), path))
+        return DET_OK;
+    return err_set(err, DET_STATE,
+                   "a restore to '%s' was interrupted: run 'det restore' again, or "
+                   "remove '%s.restoring' to begin with an empty directory",
+                   path, path);
 }
 
 det_status data_dir_of_options(const char *given, const char *config, struct arena *mem,

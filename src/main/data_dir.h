@@ -22,4 +22,8 @@ det_status data_dir_open(const char *given, struct arena *mem, const char **ret_
 det_status data_dir_of_options(const char *given, const char *config, struct arena *mem,
                                const char **ret_path, struct err *err);
 
+/* DET_STATE: a restore was killed before it put the directory in place.  A master that
+ * starts there would begin with an empty database. */
+det_status data_dir_check_restored(const char *path, struct err *err);
+
 #endif

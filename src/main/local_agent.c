@@ -35,13 +35,15 @@ det_status local_agent_note(const char *agent_dir, const char *master_url,
     return io_replace(io_system(), path, text.data, text.len, true, err);
 }
 
+enum { NOTE_MOST = 64 << 10 };
+
 static struct json *read_note(struct arena *mem, const char *agent_dir)
 {
-    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    CLEANUP(buf_done) struct buf text = BUF_LIMITED(NOTE_MOST);
     const char *path = arena_printf(mem, "%s/agent.json", agent_dir);
     struct json *note = NULL;
 
-    if (!path || io_read_file(io_system(), path, &text, NULL) ||
+    if (!path || io_read_plain(io_system(), path, &text, NULL) ||
         json_parse(text.data, text.len, mem, &note, NULL))
         return NULL;
     return note;

@@ -182,7 +182,8 @@ static det_status take_lock(struct serving *s, struct err *err)
 
     if (!st) { /* a master that died here may have left a run file */
         s->last_port = run.port;
-        return runfile_remove(io_system(), s->data_dir, err);
+        st = data_dir_check_restored(s->data_dir, err);
+        return st ? st : runfile_remove(io_system(), s->data_dir, err);
     }
     if (st != DET_BUSY)
         return st;

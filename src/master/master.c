@@ -56,6 +56,8 @@ enum {
     OPEN_PART = 32, /* of what is left for requests: anonymous callers */
     OTHER_MEMORY =
         80 << 20, /* of max_memory: connections, the store's caches, the heart */
+    LIFE_MEMORY = 16 << 20, /* of this, signs of life; one user's: half of it */
+    BATCH_MEMORY = 1 << 30,
     MASTER_MEMORY = 1 << 20,
     SHORT_ID = 8,          /* letters of its id in those of requests */
     STOP_US = 5 * 1000000, /* for running calls to end */
@@ -148,6 +150,9 @@ static det_status read_memory(struct master *master, struct err *err)
     master->open_memory.group_most = master->open_memory.most / 2;
     master->memory.most = (size_t)bytes - OTHER_MEMORY - master->open_memory.most;
     master->memory.group_most = master->memory.most / 4 * 3;
+    master->life_memory.most = LIFE_MEMORY;
+    master->life_memory.group_most = LIFE_MEMORY / 2;
+    master->batch_memory = BATCH_MEMORY;
     return DET_OK;
 }
 

@@ -46,6 +46,8 @@ struct master {
     struct net_ranges trusted_proxies;
     struct allowance memory; /* for requests: bodies, what is made of them, replies */
     struct allowance open_memory; /* for the bodies of anonymous callers */
+    struct allowance life_memory; /* for signs of life, whatever their owners do */
+    size_t batch_memory;          /* for the effects of one batch of events (heart.c) */
     const char *cluster_id;
     const char *cluster_name;
     const char *id;       /* of this start: the epoch of agents' command sequences */

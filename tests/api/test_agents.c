@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Agents, slots, the queue and the pools. */
 #include "base/compiler.h"
+#include "base/memory/buf.h"
 #include "tests/api/script.h"
 
 /* ---- joining --------------------------------------------------------------------- */
@@ -566,4 +567,41 @@ TEST(a_more_important_job_takes_the_slots_where_preemption_is_on)
     share_exit(&high, "CLEAN", 0);
     low = agent_run(&agent);
     CHECK_EQ(low.run, 2);
+}
+
+/* Thirty configurations of 100 KB: one reply with all of them would be larger than an agent
+ * takes, if there were enough. */
+TEST(commands_that_do_not_fit_into_one_reply_come_with_the_next)
+{
+    enum { RUNS = 30, REPLY_MOST = 3 << 19 };
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf config = BUF_INIT;
+    struct agent agent = {0};
+    const char *path;
+    int64_t after = 0;
+    int started = 0;
+
+    agent_join(&agent, bed, "a1", RUNS);
+    buf_puts(&config,
+             "entrypoint: x\nsearcher: {name: single, metric: loss}\ndata: {a: ");
+    for (int i = 0; i < 6000; i++)
+        buf_puts(&config, "0123456789abcdef");
+    buf_puts(&config, "}\n");
+    for (int i = 0; i < RUNS; i++)
+        (void)create(bed, config.data);
+    while (started < RUNS) {
+        struct reply reply;
+
+        path = arena_printf(&bed->mem,
+                            "/api/v1/det/agents/a1/commands?after=%d&"
+                            "timeoutSeconds=20&epoch=%s",
+                            (int)after, agent.epoch);
+        reply = bed_call(bed, AGENT, NET_GET, path, NULL);
+        CHECK_EQ(reply.status, 200);
+        CHECK(reply.len < REPLY_MOST);
+        json_each(command, json_get(reply.json, "commands"))
+            started++;
+        CHECK(json_i64(json_get(reply.json, "last"), 0) > after);
+        after = json_i64(json_get(reply.json, "last"), 0);
+    }
 }

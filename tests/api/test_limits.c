@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/memory/buf.h"
 #include "master/master.h"
+#include "tests/api/flood.h"
 #include "tests/api/script.h"
 
 #define UUID_A "aaaaaaaa-1111-4111-8111-111111111111"
@@ -111,6 +112,29 @@ TEST(anonymous_callers_cannot_take_the_memory_of_users)
     bed_play(bed, steps);
     while (count)
         close(fds[--count]);
+}
+
+/* They are larger than usual, so that they need memory which is counted. */
+TEST(signs_of_life_do_not_wait_for_memory_in_a_flood_of_their_owner)
+{
+    static const struct step flooded[] = {
+        POST("a user", "/api/v1/users/setting", "{'x': $[long]}", 503, NULL),
+        POST("alive", "/api/v1/det/allocations/${share.allocation}/alive",
+             "{'rank': 0, 'x': $[long]}", 200, "mustEnd=false", TASK),
+        POST("state", "/api/v1/det/allocations/${share.allocation}/state",
+             "{'rank': 0, 'state': 'RUNNING', 'x': $[long]}", 200, NULL, TASK),
+        POST("exit", "/api/v1/det/allocations/${share.allocation}/exit",
+             "{'rank': 0, 'exit': 'CLEAN', 'code': 0, 'reason': $[long]}", 200, NULL,
+             TASK),
+        END_STEPS};
+    BED(bed, NULL);
+    struct agent agent = {0};
+
+    (void)one_running(bed, &agent);
+    let_many(bed, "long", "0123456789abcdef", 16 << 10);
+    flood_begin(bed->master);
+    bed_play(bed, flooded);
+    flood_end(bed->master);
 }
 
 /* ---- patterns -------------------------------------------------------------------- */
@@ -304,6 +328,92 @@ TEST(texts_of_experiments_are_bounded)
         buf_puts(&text, "0123456789abcdef");
     bed_let(bed, "named", text.data);
     bed_play(bed, steps);
+}
+
+/* The table of experiments keeps them in memory, whoever looks. */
+TEST(long_texts_of_all_experiments_of_a_user_are_bounded)
+{
+    enum { EXPERIMENTS = 400 };
+    static const struct step after[] = {
+        POST("others go on", "/api/v1/experiments",
+             "{'config': $[single], 'unmanaged': true}", 200, NULL, ADMIN),
+        PUT("a label", "/api/v1/experiments/1/labels/b", NULL, 413, NULL),
+        PATCH("longer", "/api/v1/experiments/1", "{'description': $[page]}", 413, NULL),
+        PATCH("shorter", "/api/v1/experiments/1", "{'labels': ['a']}", 200, NULL),
+        END_STEPS};
+    static const struct step again[] = {POST("again", "/api/v1/experiments",
+                                             "{'config': $[long], 'unmanaged': true}",
+                                             200, NULL),
+                                        END_STEPS};
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    struct reply reply = {0};
+    const char *body;
+    int count = 0;
+
+    buf_puts(&text, "entrypoint: a\nsearcher: {name: single, metric: loss}\nlabels:\n");
+    for (int i = 0; i < 250; i++)
+        buf_printf(&text, "  - l%0250d\n", i);
+    bed_let(bed, "long", text.data);
+    body = bed_fill(bed, "{'config': $[long], 'unmanaged': true}", true);
+    do
+        reply = bed_call(bed, USER, NET_POST, "/api/v1/experiments", body);
+    while (reply.status == 200 && ++count < EXPERIMENTS);
+    CHECK_EQ(reply.status, 413);
+    CHECK_HAS(reply.text, "shorten some, or delete experiments");
+    CHECK(count > 200);
+    let_many(bed, "page", "0123456789abcdef", 256);
+    bed_play(bed, after);
+    bed_play(bed, again);
+}
+
+TEST(the_settings_of_a_user_are_bounded)
+{
+    static const struct step steps[] = {
+        POST("one", "/api/v1/users/setting",
+             "{'settings': [{'key': 'a', 'storagePath': 'b', 'value': 'c'}]}", 200,
+             NULL),
+        POST("too many", "/api/v1/users/setting", "{'settings': [${many} ${last}]}",
+             413, "error.error~a user may have 1000; error.error~remove some first"),
+        GET("none of them", "/api/v1/users/setting", 200, "settings#1"),
+        POST("as many as may be", "/api/v1/users/setting", "{'settings': [${many}]}",
+             200, NULL),
+        POST("one more", "/api/v1/users/setting",
+             "{'settings': [{'key': 'x', 'value': 'y'}]}", 413, NULL),
+        POST("another value", "/api/v1/users/setting",
+             "{'settings': [{'key': 'a', 'storagePath': 'b', 'value': 'd'}]}", 200,
+             NULL),
+        POST("one less", "/api/v1/users/setting",
+             "{'settings': [{'key': 'a', 'storagePath': 'b'}]}", 200, NULL),
+        POST("one instead", "/api/v1/users/setting",
+             "{'settings': [{'key': 'x', 'value': 'y'}]}", 200, NULL),
+        POST("of others", "/api/v1/users/setting",
+             "{'settings': [{'key': 'x', 'value': 'y'}]}", 200, NULL, ADMIN),
+        POST("reset", "/api/v1/users/setting/reset", NULL, 200, NULL),
+        END_STEPS};
+    static const struct step long_ones[] = {
+        POST("of 64 KB", "/api/v1/users/setting",
+             "{'settings': [{'key': '${i}', 'value': $[long]}]}", 200, NULL),
+        END_STEPS};
+    static const struct step too_long[] = {
+        POST("too long", "/api/v1/users/setting",
+             "{'settings': [{'key': 'x', 'value': $[long]}]}", 413,
+             "error.error~4194304 characters"),
+        END_STEPS};
+    BED(bed, NULL);
+    CLEANUP(buf_done) struct buf many = BUF_INIT;
+
+    for (int i = 0; i < 999; i++)
+        buf_printf(&many, "%s{\"key\":\"k%d\",\"value\":\"v\"}", i ? "," : "", i);
+    bed_let(bed, "many", many.data);
+    bed_let(bed, "last", ",{\"key\":\"last\",\"value\":\"v\"}");
+    bed_play(bed, steps);
+    let_many(bed, "long", "0123456789abcdef", 4096);
+    for (int i = 0; i < 63; i++) {
+        bed_let(bed, "i", arena_printf(&bed->mem, "%d", i));
+        bed_play(bed, long_ones);
+    }
+    bed_play(bed, too_long);
 }
 
 /* ---- reports --------------------------------------------------------------------- */

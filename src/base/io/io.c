@@ -469,6 +469,17 @@ det_status io_read_file(struct io *io, const char *path, struct buf *ret_bytes,
     return read_opened(io, path, IO_READ, ret_bytes, err);
 }
 
+det_status io_read_kept(struct io *io, const char *path, struct buf *ret_bytes,
+                        struct err *err)
+{
+    struct io_stat found = {0};
+    det_status st = io_stat(io, path, &found, err);
+
+    if (!st && found.kind == IO_OTHER)
+        return err_set(err, DET_INVALID, "'%s' is not a plain file", path);
+    return st ? st : io_read_file(io, path, ret_bytes, err);
+}
+
 det_status io_read_plain(struct io *io, const char *path, struct buf *ret_bytes,
                          struct err *err)
 {

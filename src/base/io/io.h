@@ -196,6 +196,10 @@ det_status io_list(struct io *io, const char *path, struct arena *mem,
  * ones. */
 det_status io_read_file(struct io *io, const char *path, struct buf *ret_bytes,
                         struct err *err);
+/* The same for files that we keep: refuses pipes and devices (DET_INVALID), which could keep
+ * us waiting.  A link may lead to a plain file, or to more than the buffer takes. */
+det_status io_read_kept(struct io *io, const char *path, struct buf *ret_bytes,
+                        struct err *err);
 /* The same for folders of others: refuses links, pipes and devices. */
 det_status io_read_plain(struct io *io, const char *path, struct buf *ret_bytes,
                          struct err *err);

@@ -141,7 +141,7 @@ static det_status read_named(struct io *io, const char *data_dir, const char *na
 
     if (!path)
         return err_default(err, DET_NOMEM);
-    st = io_read_file(io, path, &text, err);
+    st = io_read_plain(io, path, &text, err);
     if (st)
         return st;
     st = json_parse(text.data, text.len, mem, &tree, err);

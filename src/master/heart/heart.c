@@ -23,7 +23,8 @@
 #include "store/store.h"
 
 enum {
-    BATCH_LIMIT = 1 << 30,   /* bytes of one batch's effects */
+    BATCH_LIMIT = 1 << 30,   /* bytes of one batch's effects, and of all rows */
+    BATCH_FULL = 16 << 20,   /* from here on, further events form the next batch */
     JOURNAL_AT_ONCE = 256,   /* entries per batch; fewer if they need too much memory */
     GAP_MOST = 1000,         /* missing entries in a row */
     RETRY_LEAST_US = 100000, /* after a failed commit; doubled up to 64 times */
@@ -50,6 +51,9 @@ struct heart {
     bool may_retry;    /* after a failure, batches wait until this is set */
     bool owes_actions; /* memory was short for some: the core must be rebuilt */
     uint32_t journal_at_once;
+    uint32_t
+        at_once; /* events of the next batch, which leaves out the journal; 0: all */
+    uint32_t then_at_once; /* of the batch after that */
     bool is_in_flight;
     bool is_fresh;        /* the core was just built and needs EVENT_STARTED */
     int64_t seen_wall_us; /* both clocks at the last reading; 0: none yet */
@@ -57,6 +61,9 @@ struct heart {
     struct arena batch_mem;
     struct core_out out;
     struct heart_item *batch; /* its events and their callers */
+    uint32_t count;           /* of them */
+    uint32_t fitted; /* of them, those before the one that could not be applied */
+    bool reads_journal;
     struct write_job job;
 };
 
@@ -182,6 +189,7 @@ static det_status rebuild_core(struct heart *heart, struct err *err)
         return st;
     heart->core = NULL;
     arena_clear(&heart->batch_mem);
+    heart->batch_mem.limit = BATCH_LIMIT;
     st = restore_from(heart, db, &mem, err);
     store_reader_give(heart->master->store, db);
     if (st) {
@@ -200,6 +208,7 @@ static void apply_item(struct heart *heart, struct heart_item *item)
 {
     heart->out.id = 0;
     heart->out.exceeds_slots = false;
+    item->err = (struct err){0}; /* of an earlier try */
     item->status =
         core_apply(heart->core, &item->event, wall_us(heart), &heart->out, &item->err);
     item->id = heart->out.id;
@@ -307,13 +316,30 @@ static bool comes_again(const struct core_event *event)
     return event->kind == EVENT_TICK || event->kind == EVENT_AGENT_TASKS_HEARD;
 }
 
+static void put_first(struct heart *heart, struct heart_item *items)
+{
+    struct heart_item *last = items;
+    uint32_t count = 1;
+
+    if (!items)
+        return;
+    for (; last->next; last = last->next)
+        count++;
+    lock_take(&heart->lock);
+    last->next = heart->first;
+    if (!heart->first)
+        heart->last = last;
+    heart->first = items;
+    heart->waiting += count;
+    lock_give(&heart->lock);
+}
+
 /* Events without a caller are facts (an agent fell silent, or is back) that stay true after
  * a failed commit.  They go first into the next batch. */
 static void keep_facts(struct heart *heart)
 {
     struct heart_item *facts = NULL;
     struct heart_item **end = &facts;
-    uint32_t kept = 0;
 
     for (struct heart_item **at = &heart->batch; *at;) {
         struct heart_item *item = *at;
@@ -325,18 +351,9 @@ static void keep_facts(struct heart *heart)
         *at = item->next;
         *end = item;
         end = &item->next;
-        kept++;
     }
     *end = NULL;
-    if (!facts)
-        return;
-    lock_take(&heart->lock);
-    if (!heart->first)
-        heart->last = CONTAINER_OF(end, struct heart_item, next);
-    *end = heart->first;
-    heart->first = facts;
-    heart->waiting += kept;
-    lock_give(&heart->lock);
+    put_first(heart, facts);
 }
 
 /* Tells all callers of this batch that it was not committed. */
@@ -366,6 +383,8 @@ static void end_batch(struct heart *heart)
     assert(heart->is_in_flight);
     heart->batch = NULL;
     heart->is_in_flight = false;
+    heart->at_once = heart->then_at_once;
+    heart->then_at_once = 0;
     set_tick(heart);
     finish_items(items);
     arena_clear(&heart->batch_mem);
@@ -410,31 +429,79 @@ static bool is_core_broken(struct heart *heart, struct err *ret_why)
            core_check(heart->core, ret_why);
 }
 
-static void recover_core(struct heart *heart, const struct err *why)
+/* The only event of its batch failed.  Without a caller it is a fact, which is tried again
+ * later, after all others. */
+static void refuse_event(struct heart *heart, const struct err *why)
 {
-    struct err err = {0};
-    det_status st;
+    struct heart_item *item = heart->batch;
 
-    if (why->status == DET_CORRUPT && is_core_broken(heart, &err)) {
-        end_process(heart, "the core broke one of its invariants", &err);
+    if (item->done) {
+        log_warn("one change was refused: %s", why->text);
+        fail_items(item, why);
         return;
     }
+    heart->may_retry = false;
+    retry_later(heart);
+    if (comes_again(&item->event))
+        return;
+    heart->batch = NULL;
+    heart_submit(heart, item);
+}
 
+/* Memory was out for one event of the batch, and the others must not pay for it.  Those
+ * before it are the next batch; then it is tried alone, and refused if it fails again.  If
+ * the journal or the commit failed, nobody knows which one it was: the batch is halved. */
+static void split_batch(struct heart *heart, const struct err *why)
+{
+    struct heart_item *items = heart->batch;
+    bool is_known = heart->fitted < heart->count;
+    uint32_t next = is_known ? heart->fitted : heart->count / 2;
+
+    heart->may_retry = true; /* at once; refuse_event() may wait */
+    if (heart->count == 1 && !heart->reads_journal) {
+        refuse_event(heart, why);
+        end_batch(heart);
+        return;
+    }
+    if (heart->reads_journal)
+        heart_journal(heart);
+    heart->batch = NULL;
+    put_first(heart, items);
+    end_batch(heart);
+    heart->at_once = MAX(next, 1u);
+    heart->then_at_once = is_known && next ? 1 : 0;
+}
+
+static void refuse_batch(struct heart *heart, const struct err *why)
+{
     if (!heart->failures)
         log_warn("the latest changes could not be stored and were refused; continuing "
                  "from the stored state: %s",
                  why->text);
     keep_facts(heart);
     fail_items(heart->batch, why);
-    st = rebuild_core(heart, &err);
-    if (st) {
+    retry_later(heart);
+    end_batch(heart);
+}
+
+static void recover_core(struct heart *heart, const struct err *why)
+{
+    struct err err = {0};
+
+    if (why->status == DET_CORRUPT && is_core_broken(heart, &err)) {
+        end_process(heart, "the core broke one of its invariants", &err);
+        return;
+    }
+    if (rebuild_core(heart, &err)) {
         end_process(heart, "the platform's state could not be restored", &err);
         return;
     }
-    if (why->status == DET_NOMEM)
+    if (why->status == DET_NOMEM && heart->reads_journal)
         heart->journal_at_once = MAX(heart->journal_at_once / 2, 1u);
-    retry_later(heart);
-    end_batch(heart);
+    if (why->status == DET_NOMEM && heart->count)
+        split_batch(heart, why);
+    else
+        refuse_batch(heart, why);
 }
 
 /* Between two batches. */
@@ -451,39 +518,78 @@ static void retry_actions(struct heart *heart)
         set_tick(heart);
 }
 
+/* The events behind `last` form the next batch. */
+static void end_batch_at(struct heart *heart, struct heart_item *last)
+{
+    struct heart_item *rest = last->next;
+
+    last->next = NULL;
+    put_first(heart, rest);
+}
+
 /* Applies the events of the batch; returns the status of the batch as a whole. */
-static det_status apply_batch(struct heart *heart, bool reads_journal, struct err *err)
+static det_status apply_batch(struct heart *heart, struct err *err)
 {
     bool has_more = false;
     det_status st;
 
     heart->out = (struct core_out){.mem = &heart->batch_mem};
+    heart->batch_mem.limit = BATCH_LIMIT;
+    heart->count = heart->fitted = 0;
+    for (const struct heart_item *item = heart->batch; item; item = item->next)
+        heart->count++;
     st = apply_time(heart, err);
-    if (!st && reads_journal)
+    if (!st && heart->reads_journal)
         st = apply_journal(heart, &has_more, err);
-    for (struct heart_item *item = heart->batch; item && !st; item = item->next) {
-        apply_item(heart, item);
-        if (item->status == DET_NOMEM || item->status == DET_CORRUPT)
-            st = err_set(err, item->status, "%.1024s", item->err.text);
-    }
-    if (!st)
-        st = heart->out.status;
     if (has_more)
         heart_journal(heart);
-    return st ? err_default(err, st) : DET_OK;
+    if (st || heart->out.status) {
+        heart->fitted = heart->count;
+        return err_default(err, st ? st : heart->out.status);
+    }
+    heart->batch_mem.limit =
+        MIN(heart->batch_mem.used + heart->master->batch_memory, (size_t)BATCH_LIMIT);
+    for (struct heart_item *item = heart->batch; item; item = item->next) {
+        apply_item(heart, item);
+        if (item->status == DET_NOMEM || item->status == DET_CORRUPT)
+            return err_set(err, item->status, "%.1024s", item->err.text);
+        if (heart->out.status)
+            return err_default(err, heart->out.status);
+        heart->fitted++;
+        if (item->next && heart->batch_mem.used > BATCH_FULL) {
+            end_batch_at(heart, item);
+            heart->count = heart->fitted;
+        }
+    }
+    return DET_OK;
 }
 
-static void run_batch(struct work *work)
+static void take_items_locked(struct heart *heart)
 {
-    struct heart *heart = CONTAINER_OF(work, struct heart, run);
-    struct err err = {0};
-    bool reads_journal;
+    struct heart_item **end = &heart->first;
+    uint32_t count = 0;
 
+    while (*end && (!heart->at_once || count < heart->at_once)) {
+        end = &(*end)->next;
+        count++;
+    }
+    heart->batch = count ? heart->first : NULL;
+    if (count)
+        heart->first = *end;
+    *end = NULL;
+    heart->waiting -= count;
+    if (!heart->first)
+        heart->last = NULL;
+}
+
+/* Says whether there is anything to do. */
+static bool take_batch(struct heart *heart)
+{
     lock_take(&heart->lock);
     heart->is_posted = false;
     if (heart->is_in_flight || (heart->failures && !heart->may_retry)) {
         lock_give(&heart->lock);
-        return; /* end_batch() or retry_batch() posts again */
+        return false; /* end_batch() or retry_batch() posts again */
     }
     heart->may_retry = false;
     if (heart->owes_actions) {
@@ -491,17 +597,23 @@ static void run_batch(struct work *work)
         retry_actions(heart);
         lock_take(&heart->lock);
     }
-    heart->batch = heart->first;
-    reads_journal = heart->has_journal;
-    heart->first = heart->last = NULL;
-    heart->waiting = 0;
-    heart->has_journal = false;
+    take_items_locked(heart);
+    heart->reads_journal = heart->has_journal && !(heart->at_once && heart->batch);
+    if (heart->reads_journal)
+        heart->has_journal = false;
     lock_give(&heart->lock);
+    return heart->batch || heart->reads_journal;
+}
 
-    if (!heart->batch && !reads_journal)
+static void run_batch(struct work *work)
+{
+    struct heart *heart = CONTAINER_OF(work, struct heart, run);
+    struct err err = {0};
+
+    if (!take_batch(heart))
         return;
     heart->is_in_flight = true;
-    if (apply_batch(heart, reads_journal, &err)) {
+    if (apply_batch(heart, &err)) {
         recover_core(heart, &err);
         return;
     }
@@ -528,7 +640,8 @@ static void batch_committed(struct work *work)
     if (heart->failures)
         log_info("batches are committed again");
     heart->failures = 0;
-    heart->journal_at_once = JOURNAL_AT_ONCE;
+    if (heart->reads_journal)
+        heart->journal_at_once = JOURNAL_AT_ONCE;
     change_notes_effects(heart->master->changes, heart->out.effect, heart->out.count);
     carry_out_actions(heart);
     if (heart->owes_actions)

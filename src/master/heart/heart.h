@@ -16,7 +16,8 @@
  *
  * One batch is in flight; events that arrive meanwhile form the next one.  If a commit
  * fails, the heart discards the core, restores it from the rows, and answers the batch's
- * callers with DET_BUSY.  Reports that are also events come through the journal: the code
+ * callers with DET_BUSY.  If memory is out for one event, only that one is refused: the
+ * batch is split (split_batch()).  Reports that are also events come through the journal: the code
  * that commits one calls heart_journal(), and the next batch reads on from the last entry
  * that the core has applied.
  *

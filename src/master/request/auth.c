@@ -32,6 +32,7 @@ enum {
     TOKEN_BYTES = 24, /* of an agent's token */
     AGENT_TOKEN_LEN = 2 * TOKEN_BYTES,
     TOKEN_MEMORY = 64 << 10,
+    SECRET_FILE_MOST = 4096,
     COOKIE_DIGITS = 8,
     COOKIE_NAME = 16,
     COOKIE_TEXT = 256,
@@ -53,10 +54,10 @@ struct auth {
 static det_status open_secret_file(struct io *io, const char *path, void *bytes,
                                    size_t len, struct err *err)
 {
-    CLEANUP(buf_done) struct buf have = BUF_INIT;
-    det_status st = io_read_file(io, path, &have, err);
+    CLEANUP(buf_done) struct buf have = BUF_LIMITED(SECRET_FILE_MOST);
+    det_status st = io_read_kept(io, path, &have, err);
 
-    if (!st && have.len != len)
+    if (st == DET_INVALID || st == DET_TOO_LARGE || (!st && have.len != len))
         return err_set(err, DET_CORRUPT,
                        "'%s' is not %zu bytes long; remove it to have a new one made",
                        path, len);
@@ -82,11 +83,11 @@ static bool is_agent_token(const struct buf *text)
 static det_status open_agent_token_file(struct io *io, const char *path,
                                         struct auth *auth, struct err *err)
 {
-    CLEANUP(buf_done) struct buf have = BUF_INIT;
+    CLEANUP(buf_done) struct buf have = BUF_LIMITED(SECRET_FILE_MOST);
     unsigned char bytes[TOKEN_BYTES];
-    det_status st = io_read_file(io, path, &have, err);
+    det_status st = io_read_kept(io, path, &have, err);
 
-    if (!st && !is_agent_token(&have))
+    if (st == DET_INVALID || st == DET_TOO_LARGE || (!st && !is_agent_token(&have)))
         return err_set(err, DET_CORRUPT,
                        "'%s' is not a line of %d hexadecimal digits; remove it to have "
                        "a new one made",
@@ -386,14 +387,20 @@ static const char *cookie_token(const struct auth *auth, const struct net_exchan
     return token || !cookies ? token : find_cookie(cookies, COOKIE, mem);
 }
 
-static const char *find_token(const struct auth *auth, const struct net_exchange *x,
-                              struct arena *mem)
+/* Supervisors use the first header, agents and users the second. */
+static const char *header_token(const struct net_exchange *x)
 {
     const char *token =
         bearer(net_request_header(x, "Grpc-Metadata-x-allocation-token"));
 
-    if (!token)
-        token = bearer(net_request_header(x, "Authorization"));
+    return token ? token : bearer(net_request_header(x, "Authorization"));
+}
+
+static const char *find_token(const struct auth *auth, const struct net_exchange *x,
+                              struct arena *mem)
+{
+    const char *token = header_token(x);
+
     return token ? token : cookie_token(auth, x, mem);
 }
 
@@ -409,7 +416,7 @@ bool auth_has_signed_token(const struct auth *auth, const struct net_exchange *x
 
 bool auth_is_of_platform(const struct auth *auth, const struct net_exchange *x)
 {
-    const char *text = bearer(net_request_header(x, "Authorization"));
+    const char *text = header_token(x);
     struct token token;
 
     return text &&

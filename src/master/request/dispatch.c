@@ -124,6 +124,14 @@ static det_status find_route(struct request *req)
     return st;
 }
 
+/* Signs of life have a thread and memory of their own, which only agents and supervisors
+ * reach: no flood of their owner keeps them waiting. */
+static bool is_sign_of_life(const struct master *master, const struct route *route,
+                            const struct net_exchange *x)
+{
+    return route->lane == ROUTE_LANE_LIFE && auth_is_of_platform(master->auth, x);
+}
+
 /* For most requests, which are tiny, the length alone decides. */
 struct net_limit dispatch_body_limit(void *arg, const struct net_exchange *x)
 {
@@ -145,7 +153,8 @@ struct net_limit dispatch_body_limit(void *arg, const struct net_exchange *x)
     return (struct net_limit){
         match.route->id == ROUTE_ID_proxy ? NET_BODY_LATER : body_limit(match.route),
         auth_turn_of_body(master, x, &mem),
-        match.route->id == ROUTE_ID_create_experiment ? SUBMISSION_PERCENT : 100, NULL};
+        match.route->id == ROUTE_ID_create_experiment ? SUBMISSION_PERCENT : 100,
+        is_sign_of_life(master, match.route, x) ? &master->life_memory : NULL};
 }
 
 /* After authentication: an anonymous caller learns nothing about the body. */
@@ -223,8 +232,7 @@ static void run_first_handler(struct work *work)
 }
 
 /* Where the request waits, and behind whom: the calls of users take turns, so nobody keeps
- * the others out, however much is sent.  Signs of life have threads of their own, which only
- * agents and supervisors reach. */
+ * the others out, however much is sent. */
 static void choose_lane(struct request *req)
 {
     const struct master *master = req->master;
@@ -233,7 +241,7 @@ static void choose_lane(struct request *req)
     req->home = master->workers;
     if (lane == ROUTE_LANE_HEAVY)
         req->home = master->heavy;
-    else if (lane == ROUTE_LANE_LIFE && auth_is_of_platform(master->auth, req->x))
+    else if (req->route && is_sign_of_life(master, req->route, req->x))
         req->home = master->life;
     req->task.turn = req->is_known
                          ? auth_turn_of_user(master->auth, req->caller.user_id)
@@ -307,8 +315,9 @@ void dispatch_request(void *arg, struct net_exchange *x)
     net_set_user(x, req);
     is_now = is_quick(req);
     choose_lane(req);
-    req->mem.part =
-        (struct allowance_part){.from = &master->memory, .group = req->task.turn};
+    req->mem.part = (struct allowance_part){
+        .from = req->home == master->life ? &master->life_memory : &master->memory,
+        .group = req->task.turn};
     req->out.part = req->mem.part;
     if (is_now)
         run_first_handler(&req->task);

@@ -34,6 +34,8 @@ struct making {
     uint64_t read_bytes;
     int64_t start_us; /* monotonic */
     bool has_left_checkpoints;
+    uint64_t unreadable;
+    const char *first_unreadable;
 };
 
 /* ---- pieces ---------------------------------------------------------------------- */
@@ -218,6 +220,20 @@ static bool reuse_file(struct making *m, const char *path, const struct io_stat 
     return vec_push(&m->files, *old);
 }
 
+/* Tasks write checkpoints: what they make unreadable must not cost all of the backup. */
+static det_status leave_out(struct making *m, const char *path, det_status st,
+                            struct err *err)
+{
+    if (st == DET_NOT_FOUND) /* removed meanwhile */
+        return DET_OK;
+    if (strncmp(path, "checkpoints/", strlen("checkpoints/")) || st == DET_NOMEM)
+        return err_default(err, st);
+    if (!m->unreadable++)
+        m->first_unreadable = arena_strdup(m->mem, path);
+    return DET_OK;
+}
+
+/* No more than it had when the copy began: it may grow as fast as it is read. */
 static det_status copy_file(struct making *m, const char *path, struct err *err)
 {
     CLEANUP(io_closep) struct io_file *file = NULL;
@@ -228,17 +244,23 @@ static det_status copy_file(struct making *m, const char *path, struct err *err)
     det_status st =
         full ? io_stat(m->config->io, full, &found, err) : err_default(err, DET_NOMEM);
 
-    if (st == DET_NOT_FOUND)
-        return DET_OK; /* removed meanwhile */
-    if (st || reuse_file(m, path, &found))
-        return st;
-    st = io_open(m->config->io, full, IO_READ | IO_PLAIN, &file, err);
-    if (st == DET_NOT_FOUND)
+    if (st)
+        return leave_out(m, path, st, err);
+    if (reuse_file(m, path, &found))
         return DET_OK;
+    st = io_open(m->config->io, full, IO_READ | IO_PLAIN, &file, err);
+    if (st)
+        return leave_out(m, path, st, err);
     do {
-        if (!st)
-            st = io_read_at(file, size, m->bytes, CHUNK_BYTES, &len, err);
-        if (!st && len)
+        uint64_t left = found.size_bytes - MIN(size, found.size_bytes);
+
+        st = io_read_at(file, size, m->bytes, MIN(left, (uint64_t)CHUNK_BYTES), &len,
+                        err);
+        if (st) {
+            vec_clear(&m->sums);
+            return leave_out(m, path, st, err);
+        }
+        if (len)
             st = put_chunk(m, len, err);
         size += len;
     } while (!st && len == CHUNK_BYTES);
@@ -270,8 +292,8 @@ static det_status copy_folder(struct making *m, const char *folder, bool is_deep
     det_status st = full ? io_list(m->config->io, full, m->mem, &names, err)
                          : err_default(err, DET_NOMEM);
 
-    if (st == DET_NOT_FOUND)
-        return DET_OK;
+    if (st)
+        return leave_out(m, folder, st, err);
     for (; !st && *names; names++) {
         const char *path = join(m, folder, *names);
         struct io_stat found;
@@ -279,10 +301,12 @@ static det_status copy_folder(struct making *m, const char *folder, bool is_deep
         full = path ? arena_printf(m->mem, "%s/%s", m->config->data_dir, path) : NULL;
         if (!full)
             return err_default(err, DET_NOMEM);
-        if (io_stat(m->config->io, full, &found, NULL) ||
-            (!*folder && is_left_out(*names)))
+        if (!*folder && is_left_out(*names))
             continue;
-        if (found.kind == IO_FILE)
+        st = io_stat(m->config->io, full, &found, err);
+        if (st)
+            st = leave_out(m, path, st, err);
+        else if (found.kind == IO_FILE)
             st = copy_file(m, path, err);
         else if (found.kind == IO_DIRECTORY && is_deep)
             st = copy_folder(m, path, true, err);
@@ -432,6 +456,8 @@ static det_status make_one(struct making *m, struct backup_outcome *outcome,
     outcome->size_bytes = inventory_size(&inventory);
     outcome->files = inventory.files;
     outcome->has_left_checkpoints = m->has_left_checkpoints;
+    outcome->unreadable = m->unreadable;
+    outcome->first_unreadable = m->first_unreadable;
     return inventory_write(config->io, config->vault, &inventory, err);
 }
 

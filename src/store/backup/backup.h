@@ -20,6 +20,9 @@
  * only if asked for.  What is not: secret.key, because a restored master must not accept
  * the tokens of before; logs and locks of this machine; the directory of the local agent.
  *
+ * A file of a checkpoint that cannot be read (a task may close it, or nest folders deeper
+ * than a path is long) costs only itself, and is reported.
+ *
  * It may run as any user who can read the data directory, and when no master runs. */
 #ifndef STORE_BACKUP_BACKUP_H
 #define STORE_BACKUP_BACKUP_H
@@ -54,7 +57,9 @@ struct backup_outcome {
     uint64_t removed;          /* older backups */
     uint64_t freed_bytes;      /* by removing them */
     bool has_left_checkpoints; /* there are some, and they are not in it */
-    const char *damaged_pack;  /* of earlier backups; NULL: none */
+    uint64_t unreadable;       /* files and folders of checkpoints that are not in it */
+    const char *first_unreadable;
+    const char *damaged_pack; /* of earlier backups; NULL: none */
 };
 
 /* Texts of the outcome are in `mem`.  DET_NOT_FOUND: there is no database.  DET_FULL: no

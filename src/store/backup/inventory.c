@@ -10,6 +10,7 @@
 #include "data/json/json.h"
 #include "data/sha256.h"
 #include "data/time.h"
+#include "data/utf8.h"
 
 enum { ENDING = sizeof(".json") - 1, PARSE_MEM = 1 << 30 };
 
@@ -74,6 +75,22 @@ det_status inventory_new_id(struct io *io, const char *vault, int64_t now_us,
 
 /* ---- writing --------------------------------------------------------------------- */
 
+/* A path of any bytes; JSON takes only UTF-8. */
+static void write_path(struct json_writer *w, const char *path)
+{
+    CLEANUP(buf_done) struct buf text = BUF_INIT;
+    size_t len = strlen(path);
+
+    if (utf8_valid(path, len) == len) {
+        jw_str(w, "path", path);
+        return;
+    }
+    base64_encode(&text, path, len);
+    if (text.status)
+        w->out->status = text.status;
+    jw_strn(w, "path64", text.data, text.len);
+}
+
 static void write_file(struct json_writer *w, const struct inventory_file *file)
 {
     CLEANUP(buf_done) struct buf sums = BUF_INIT;
@@ -82,7 +99,7 @@ static void write_file(struct json_writer *w, const struct inventory_file *file)
     if (sums.status)
         w->out->status = sums.status;
     jw_object(w, NULL);
-    jw_str(w, "path", file->path);
+    write_path(w, file->path);
     jw_i64(w, "mode", file->mode);
     jw_i64(w, "modified_us", file->modified_us);
     jw_i64(w, "size", (int64_t)file->size_bytes);
@@ -139,6 +156,20 @@ static bool is_inside(const char *path)
     return true;
 }
 
+static det_status read_path(const struct json *tree, struct arena *mem,
+                            const char **ret_path, struct err *err)
+{
+    CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    const char *text = json_str(json_get(tree, "path64"), NULL);
+    det_status st = text ? base64_decode(&bytes, text, strlen(text), err) : DET_OK;
+
+    if (st)
+        return st;
+    *ret_path = text ? arena_strndup(mem, bytes.data, bytes.len)
+                     : arena_strdup(mem, json_str(json_get(tree, "path"), ""));
+    return *ret_path ? DET_OK : err_default(err, DET_NOMEM);
+}
+
 static det_status read_file(const struct json *tree, struct arena *mem,
                             struct inventory_file *ret_file, struct err *err)
 {
@@ -148,12 +179,12 @@ static det_status read_file(const struct json *tree, struct arena *mem,
     det_status st = DET_OK;
 
     *ret_file = (struct inventory_file){
-        .path = arena_strdup(mem, json_str(json_get(tree, "path"), "")),
         .mode = (uint32_t)json_i64(json_get(tree, "mode"), 0600) & 0777,
         .modified_us = json_i64(json_get(tree, "modified_us"), 0),
         .size_bytes = (uint64_t)json_i64(json_get(tree, "size"), 0),
     };
-    if (chunks && chunks->kind == JSON_STRING)
+    st = read_path(tree, mem, &ret_file->path, err);
+    if (!st && chunks && chunks->kind == JSON_STRING)
         st = base64_decode(&sums, chunks->string.text, chunks->string.len, err);
     copy = arena_array(mem, unsigned char, sums.len + 1);
     if (st || !ret_file->path || !copy)

@@ -154,38 +154,78 @@ static det_status prepare_database(struct restoring *r,
 
 /* ---- putting it in place --------------------------------------------------------- */
 
-static bool is_empty_or_missing(struct restoring *r)
+static bool is_empty_or_missing(const struct restore_config *config, struct arena *mem)
 {
     const char **names = NULL;
-    det_status st = io_list(r->config->io, r->config->target, r->mem, &names, NULL);
+    det_status st = io_list(config->io, config->target, mem, &names, NULL);
 
+    if (!st && *names && config->lock_name && !strcmp(*names, config->lock_name))
+        names++;
     return st == DET_NOT_FOUND || (!st && !*names);
+}
+
+bool restore_was_interrupted(struct io *io, const char *target)
+{
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(1 << 20);
+    const char *database = arena_printf(&mem, "%s/det.db", target);
+    const char *staging = arena_printf(&mem, "%s.restoring", target);
+    struct io_stat found;
+
+    return database && staging &&
+           io_stat(io, database, &found, NULL) == DET_NOT_FOUND &&
+           !io_stat(io, staging, &found, NULL);
+}
+
+/* Those of the newest directory that was put aside and has some: by this restore, or by one
+ * that was killed before it took them.  NULL: there are none. */
+static det_status find_checkpoints(struct restoring *r, const char **ret_from,
+                                   struct err *err)
+{
+    const char *slash = strrchr(r->config->target, '/');
+    const char *name = slash ? slash + 1 : r->config->target;
+    const char *parent = arena_strndup(r->mem, r->config->target,
+                                       slash ? (size_t)(slash - r->config->target) : 0);
+    const char *before = arena_printf(r->mem, "%s.before-", name);
+    const char **names = NULL;
+    det_status st = parent && before
+                        ? io_list(r->config->io, slash ? *parent ? parent : "/" : ".",
+                                  r->mem, &names, err)
+                        : err_default(err, DET_NOMEM);
+
+    *ret_from = NULL;
+    for (; !st && *names; names++) { /* in the order of their times */
+        const char *path = arena_printf(r->mem, "%s%s%s/checkpoints", parent,
+                                        slash ? "/" : "", *names);
+        struct io_stat found;
+
+        if (!path)
+            st = err_default(err, DET_NOMEM);
+        else if (!strncmp(*names, before, strlen(before)) &&
+                 !io_stat(r->config->io, path, &found, NULL))
+            *ret_from = path;
+    }
+    return st;
 }
 
 /* The database names them, and the backup does not have them.  They move at the end: a
  * restore that is killed before leaves them in the old directory, not in one that the
  * next restore removes. */
-static det_status take_checkpoints(struct restoring *r, const char *old,
-                                   struct err *err)
+static det_status take_checkpoints(struct restoring *r, struct err *err)
 {
-    const char *from = arena_printf(r->mem, "%s/checkpoints", old);
     const char *to = arena_printf(r->mem, "%s/checkpoints", r->config->target);
-    struct io_stat found;
-    det_status st;
+    const char *from = NULL;
+    det_status st = to ? find_checkpoints(r, &from, err) : err_default(err, DET_NOMEM);
 
-    if (!from || !to)
-        return err_default(err, DET_NOMEM);
-    st = io_stat(r->config->io, from, &found, err);
-    if (st == DET_NOT_FOUND)
-        return DET_OK;
-    if (!st)
-        st = io_rename(r->config->io, from, to, err);
+    if (st || !from)
+        return st;
+    st = io_rename(r->config->io, from, to, err);
     if (!st)
         st = io_sync_dir(r->config->io, r->config->target, err);
+    r->outcome->checkpoints_from = from;
     return st ? err_prefix(err,
                            "the restored directory is in place; only the checkpoints "
                            "are still in '%s'",
-                           old)
+                           from)
               : DET_OK;
 }
 
@@ -207,6 +247,20 @@ static det_status replace(struct restoring *r, const char *old, struct err *err)
     return st;
 }
 
+/* The lock of the folder itself holds without its file. */
+static det_status clear_target(struct restoring *r, struct err *err)
+{
+    const char *name = r->config->lock_name;
+    const char *path =
+        arena_printf(r->mem, "%s/%s", r->config->target, name ? name : "");
+    det_status st;
+
+    if (!name)
+        return DET_OK;
+    st = path ? io_remove(r->config->io, path, err) : err_default(err, DET_NOMEM);
+    return st == DET_NOT_FOUND ? DET_OK : st;
+}
+
 static det_status put_in_place(struct restoring *r, const struct inventory *inventory,
                                struct err *err)
 {
@@ -214,8 +268,12 @@ static det_status put_in_place(struct restoring *r, const struct inventory *inve
     const char *old = NULL;
     det_status st;
 
-    if (is_empty_or_missing(r)) {
-        st = io_rename(r->config->io, r->staging, target, err);
+    if (is_empty_or_missing(r->config, r->mem)) {
+        st = clear_target(r, err);
+        if (!st)
+            st = io_rename(r->config->io, r->staging, target, err);
+    } else if (!r->config->replaces) { /* somebody has filled it meanwhile */
+        st = restore_check(r->config, inventory, r->mem, err);
     } else {
         char stamp[INVENTORY_ID];
 
@@ -225,27 +283,28 @@ static det_status put_in_place(struct restoring *r, const struct inventory *inve
     }
     if (!st)
         st = io_sync_parent(r->config->io, target, err);
-    if (!st && old && !inventory->has_checkpoints)
-        st = take_checkpoints(r, old, err);
+    if (!st && !inventory->has_checkpoints)
+        st = take_checkpoints(r, err);
     r->outcome->replaced = old;
     return st;
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-static det_status check_target(struct restoring *r, const struct inventory *inventory,
-                               struct err *err)
+det_status restore_check(const struct restore_config *config,
+                         const struct inventory *inventory, struct arena *mem,
+                         struct err *err)
 {
     if (inventory->schema > migration_count)
         return err_set(err, DET_STATE,
                        "the backup %s was made by a newer det (%s): use that one",
                        inventory->id, inventory->version);
-    if (r->config->replaces || is_empty_or_missing(r))
+    if (config->replaces || is_empty_or_missing(config, mem))
         return DET_OK;
     return err_set(
         err, DET_EXISTS,
         "'%s' exists: name another --data-dir, or put it aside with --replace",
-        r->config->target);
+        config->target);
 }
 
 static det_status fill_staging(struct restoring *r, const struct inventory *inventory,
@@ -282,7 +341,7 @@ det_status restore_run(const struct restore_config *config,
     r.vault = vault;
     *ret_outcome = (struct restore_outcome){0};
     if (!st)
-        st = check_target(&r, inventory, err);
+        st = restore_check(config, inventory, mem, err);
     if (st)
         return st;
     st = fill_staging(&r, inventory, err);

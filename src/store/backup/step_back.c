@@ -104,6 +104,7 @@ det_status step_back(const struct step_back_config *config, struct db *db,
                      uint64_t *ret_trials, struct err *err)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(SIZE_MAX);
+    CLEANUP(arena_done) struct arena one = ARENA_INIT(SIZE_MAX); /* configuration */
     VEC(struct resumable) lost = {0};
     det_status st;
 
@@ -115,13 +116,16 @@ det_status step_back(const struct step_back_config *config, struct db *db,
             struct resumable it = {.trial_id = db_col_i64(&q)};
             struct io_stat found;
 
-            it.uuid = db_col_str(&q, &mem);
-            it.storage = storage_of(config, db_col_str(&q, &mem), &mem);
+            arena_clear(&one);
+            it.uuid = db_col_str(&q, &one);
+            it.storage = storage_of(config, db_col_str(&q, &one), &one);
             if (!it.uuid || !it.storage ||
                 io_stat(config->io, it.storage, &found, NULL) ||
-                is_there(config->io, it.storage, it.uuid, &mem))
+                is_there(config->io, it.storage, it.uuid, &one))
                 continue;
-            if (!vec_push(&lost, it))
+            it.uuid = arena_strdup(&mem, it.uuid);
+            it.storage = arena_strdup(&mem, it.storage);
+            if (!it.uuid || !it.storage || !vec_push(&lost, it))
                 (void)err_default(err, q.status = DET_NOMEM);
         }
         st = q.status;

@@ -9,7 +9,7 @@
 #include "store/engine/row.h"
 #include "store/sql_tables.h"
 
-enum { SETTING_PUT, SETTING_DROP, SETTING_DROP_ALL, SETTING_LIST };
+enum { SETTING_PUT, SETTING_DROP, SETTING_DROP_ALL, SETTING_LIST, SETTING_SIZE };
 
 static const struct sql user_setting_sql[] = {
     SQL(SETTING_PUT,
@@ -23,6 +23,10 @@ static const struct sql user_setting_sql[] = {
     SQL(SETTING_LIST, "SELECT user_id, storage_path, setting_key, value"
                       " FROM user_settings WHERE user_id = $1"
                       " ORDER BY storage_path, setting_key"),
+    SQL(SETTING_SIZE, "SELECT COUNT(*), COALESCE(SUM(LENGTH(storage_path)"
+                      "  + LENGTH(setting_key)"
+                      "  + LENGTH(value)), 0)"
+                      " FROM user_settings WHERE user_id = $1"),
 };
 const struct sql_table user_setting_sql_table = SQL_TABLE(user_setting_sql);
 
@@ -73,4 +77,18 @@ det_status store_user_setting_list(struct db *db, int64_t user_id, struct arena 
     *ret_rows = rows.at;
     *ret_count = rows.count;
     return st;
+}
+
+det_status store_user_settings_size(struct db *db, int64_t user_id, int64_t *ret_count,
+                                    int64_t *ret_length, struct err *err)
+{
+    CLEANUP(db_query_done)
+    struct db_query q = db_query(db, &user_setting_sql[SETTING_SIZE], err);
+
+    db_bind_i64(&q, user_id);
+    if (!db_next(&q))
+        return q.status;
+    *ret_count = db_col_i64(&q);
+    *ret_length = db_col_i64(&q);
+    return DET_OK;
 }

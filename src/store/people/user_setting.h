@@ -20,6 +20,9 @@ struct user_setting {
 det_status store_user_setting_put(struct db *db, const struct user_setting *row,
                                   struct err *err);
 det_status store_user_settings_drop(struct db *db, int64_t user_id, struct err *err);
+/* How many the user has, and the length of their texts in characters. */
+det_status store_user_settings_size(struct db *db, int64_t user_id, int64_t *ret_count,
+                                    int64_t *ret_length, struct err *err);
 /* By path and key. */
 det_status store_user_setting_list(struct db *db, int64_t user_id, struct arena *mem,
                                    struct user_setting **ret_rows, uint32_t *ret_count,

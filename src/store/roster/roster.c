@@ -20,6 +20,7 @@
 #include "data/text_order.h"
 #include "model/states.h"
 #include "store/engine/db.h"
+#include "store/roster/roster_share.h"
 #include "store/sql_tables.h"
 
 enum {
@@ -295,6 +296,7 @@ static void drop_row(struct roster *roster, int64_t id)
     if (!known)
         return;
     row = &roster->rows.at[known - 1];
+    roster_share_drop(roster, row);
     mem_free(row->text);
     mem_free(row->cells);
     *row = (struct roster_row){.is_unranked = true};
@@ -405,7 +407,7 @@ static det_status read_rows(struct roster *roster, struct db_query *q,
             st = err_default(q->err, DET_NOMEM);
         if (!st)
             st = make_texts(&texts, q, id, &mem, &row->is_long);
-        if (!st && !set_text(roster, row, &texts))
+        if (!st && !(set_text(roster, row, &texts) && roster_share_count(roster, row)))
             st = err_default(q->err, DET_NOMEM);
         arena_clear(&mem);
         ++*ret_count;
@@ -426,6 +428,7 @@ static void clear_rows(struct roster *roster)
     vec_done(&roster->by_name);
     map_done(&roster->by_id);
     map_done(&roster->owner_ids);
+    vec_done(&roster->owner_bytes);
     names_done(&roster->owners);
     names_done(&roster->searchers);
     names_done(&roster->pools);

@@ -57,7 +57,9 @@ struct roster_row {
     uint32_t name_len;
     uint32_t labels_len;
     uint32_t name_rank; /* equal names have equal ranks */
-    uint32_t owner;     /* places in `struct roster_names` */
+    uint64_t counted;   /* of its memory, by roster_share.h */
+    uint32_t counted_owner;
+    uint32_t owner; /* places in `struct roster_names` */
     uint32_t searcher;
     uint32_t pool;
     uint8_t state; /* as it is shown */
@@ -100,6 +102,7 @@ struct roster {
     bool has_unranked;
     struct map owner_ids; /* user id to place plus 1 */
     struct roster_names owners;
+    VEC(uint64_t) owner_bytes; /* by the same places: roster_share.h */
     struct roster_names searchers;
     struct roster_names pools;
     struct roster_cells cells;

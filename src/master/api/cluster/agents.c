@@ -21,7 +21,10 @@
 #include "wire/protocol.h"
 #include "wire/queries.h"
 
-enum { COMMANDS_WAIT_MOST_S = 60 };
+enum {
+    COMMANDS_WAIT_MOST_S = 60,
+    COMMANDS_BYTES = 1 << 20, /* a reply with more ends; the rest comes with the next */
+};
 
 /* ---- reading --------------------------------------------------------------------- */
 
@@ -527,34 +530,41 @@ static det_status render_command(struct request *req,
 }
 
 /* A command that cannot be rendered (the configuration of its task is unreadable) must not
- * block the commands after it. */
-static void render_command_or_skip(struct request *req,
-                                   const struct agent_command *command)
+ * block the commands after it.  A failure that passes must not lose it: the agent asks
+ * again. */
+static det_status render_command_or_skip(struct request *req,
+                                         const struct agent_command *command)
 {
     struct json_writer before = req->w;
     size_t len = req->out.len;
     det_status st = render_command(req, command);
 
-    if (!st)
-        return;
+    if (!st || st == DET_NOMEM || st == DET_BUSY || st == DET_IO || st == DET_FULL)
+        return st;
     log_error("agent %s: command %" PRId64 " is skipped: %s", req->arg[0], command->seq,
               req->err->text);
     buf_cut(&req->out, len);
     req->w = before;
+    return DET_OK;
 }
 
+/* The agent asks for the commands that do not fit into one reply as soon as it has obeyed
+ * these. */
 static det_status reply_commands(struct request *req,
                                  const struct agent_command *commands, uint32_t count)
 {
+    det_status st = DET_OK;
+    uint32_t told = 0;
+
     jw_object(&req->w, NULL);
     jw_str(&req->w, "epoch", req->master->id);
-    jw_i64(&req->w, "last", count ? commands[count - 1].seq : 0);
     jw_array(&req->w, "commands");
-    for (uint32_t i = 0; i < count; i++)
-        render_command_or_skip(req, &commands[i]);
+    while (!st && told < count && req->out.len < COMMANDS_BYTES)
+        st = render_command_or_skip(req, &commands[told++]);
     jw_end_array(&req->w);
+    jw_i64(&req->w, "last", told ? commands[told - 1].seq : 0);
     jw_end_object(&req->w);
-    return DET_OK;
+    return st;
 }
 
 static det_status wait_for_commands(struct request *req)

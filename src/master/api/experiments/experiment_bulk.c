@@ -8,6 +8,7 @@
 #include "master/api/listing.h"
 #include "master/request/access.h"
 #include "store/experiment/experiment.h"
+#include "store/roster/roster_share.h"
 #include "wire/page_bodies.h"
 #include "wire/space_bodies.h"
 
@@ -190,6 +191,10 @@ det_status api_act_on_experiments(struct request *req)
         .ids = body->ids.at,
         .count = body->ids.count,
     };
+    det_status st = act.row ? DET_OK : DET_INVALID;
 
-    return act.row ? experiment_act(req, &act) : DET_INVALID;
+    if (!st && act.label)
+        st = store_roster_check_share(req->master->store, req->db, req->caller.user_id,
+                                      req->err);
+    return st ? st : experiment_act(req, &act);
 }

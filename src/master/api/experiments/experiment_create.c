@@ -22,6 +22,7 @@
 #include "store/checkpoint/collect.h"
 #include "store/experiment/experiment.h"
 #include "store/experiment/experiment_continue.h"
+#include "store/roster/roster_share.h"
 #include "store/store.h"
 #include "wire/bodies.h"
 
@@ -268,6 +269,9 @@ static det_status check_ids(struct request *req, struct create_state *state)
     if (!st && body->parent_id)
         st = access_check_as(req, ROUTE_ID_get_model_def, ROUTE_OBJECT_experiment,
                              body->parent_id);
+    if (!st && !body->validate_only)
+        st = store_roster_check_share(req->master->store, req->db, req->caller.user_id,
+                                      req->err);
     if (st || !body->parent_id)
         return st;
     return store_experiment_get(req->db, body->parent_id, &req->mem, &parent, req->err);

@@ -24,6 +24,7 @@
 #include "store/experiment/trial_view.h"
 #include "store/experiment/unmanaged.h"
 #include "store/metric/metric_names.h"
+#include "store/roster/roster_share.h"
 #include "store/space/project.h"
 #include "store/store.h"
 #include "store/task/allocation.h"
@@ -532,6 +533,20 @@ static det_status check_texts(const struct patch_experiment_body *body, struct e
     return st;
 }
 
+/* Short ones pass: they may shorten what is there. */
+static det_status check_share(struct request *req,
+                              const struct patch_experiment_body *body)
+{
+    enum { SHORT_TEXT = 1024 };
+    size_t len = body->description ? strlen(body->description) : 0;
+
+    json_each(label, body->labels)
+        len += label->string.len;
+    return len <= SHORT_TEXT ? DET_OK
+                             : store_roster_check_share(req->master->store, req->db,
+                                                        req->caller.user_id, req->err);
+}
+
 static det_status check_patch(struct request *req, int64_t id,
                               const struct patch_experiment_body *body)
 {
@@ -543,6 +558,8 @@ static det_status check_patch(struct request *req, int64_t id,
         return err_set(req->err, DET_INVALID, "the name must not be empty");
     if (body->labels)
         st = check_labels(body->labels, req->err);
+    if (!st)
+        st = check_share(req, body);
     if (!st && has_resources(&body->resources))
         st = check_resources(req, id, &body->resources);
     return st;
@@ -602,6 +619,9 @@ det_status api_put_label(struct request *req)
     struct patch_state *state;
     det_status st = patch_state_new(req, &state);
 
+    if (!st)
+        st = store_roster_check_share(req->master->store, req->db, req->caller.user_id,
+                                      req->err);
     if (st)
         return st;
     state->add_label = req->arg[1];

@@ -66,7 +66,7 @@ static det_status take_ticket(struct request *req, const char *ticket,
 
     if (!path)
         return DET_NOMEM;
-    st = io_read_file(req->master->io, path, &text, req->err);
+    st = io_read_plain(req->master->io, path, &text, req->err);
     if (st == DET_NOT_FOUND)
         return err_set(req->err, DET_FORBIDDEN,
                        "there is no such ticket in the master's data directory");

@@ -2,13 +2,19 @@
 /* user_settings.c - what a user has set in the WebUI.  Every call concerns the caller. */
 #include "store/people/user_setting.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "master/api/api.h"
 #include "master/request/request.h"
 #include "wire/people_bodies.h"
 
-enum { SETTING_KEY_MOST = 255, SETTING_VALUE_MOST = 65536 };
+enum {
+    SETTING_KEY_MOST = 255,
+    SETTING_VALUE_MOST = 65536,
+    SETTINGS_MOST = 1000,           /* of one user */
+    SETTINGS_LENGTH_MOST = 4 << 20, /* of their paths, keys and values */
+};
 
 det_status api_get_user_settings(struct request *req)
 {
@@ -33,12 +39,29 @@ det_status api_get_user_settings(struct request *req)
     return DET_OK;
 }
 
+/* After the write, in its transaction, which a refusal undoes. */
+static det_status check_size(struct db *db, int64_t user_id, struct err *err)
+{
+    int64_t count = 0;
+    int64_t length = 0;
+    det_status st = store_user_settings_size(db, user_id, &count, &length, err);
+
+    if (st || (count <= SETTINGS_MOST && length <= SETTINGS_LENGTH_MOST))
+        return st;
+    return err_set(
+        err, DET_TOO_LARGE,
+        "you would have %" PRId64 " settings of %" PRId64
+        " characters; a user may have %d of %d characters: remove some first",
+        count, length, SETTINGS_MOST, SETTINGS_LENGTH_MOST);
+}
+
 static det_status write_settings(struct write_job *job, struct db *db, struct err *err)
 {
     const struct request *req = REQUEST_OF(job);
     const struct user_settings_body *body = req->body;
     const struct user_setting_part *parts = body->settings.at;
     det_status st = DET_OK;
+    bool adds = false;
 
     for (size_t i = 0; !st && i < body->settings.count; i++) {
         struct user_setting row = {
@@ -49,8 +72,9 @@ static det_status write_settings(struct write_job *job, struct db *db, struct er
         };
 
         st = store_user_setting_put(db, &row, err);
+        adds = adds || row.value;
     }
-    return st;
+    return !st && adds ? check_size(db, req->caller.user_id, err) : st;
 }
 
 det_status api_put_user_settings(struct request *req)
