@@ -272,11 +272,32 @@ TEST(the_table_of_trials_takes_the_same_query)
             "trials#0"),
         GET("unknown", TRIALS("1") "&query=acu%3C1", 400,
             "error.error~column 'acu' at character 1: there is no such column"),
+        GET("no such state", TRIALS("1") "&query=state=BOGUS", 400,
+            "error.error~there is no 'BOGUS' (character 7)"),
+        GET("live states", TRIALS("1") "&query=state=running,QUEUED", 200, "trials#0"),
         END_STEPS};
     BED(bed, "launch_error: false\n");
     struct agent agent = {0};
 
     run_some(bed, &agent);
+    bed_play(bed, steps);
+}
+
+TEST(the_same_value_is_the_same_cell_in_either_table)
+{
+#define BOTH(name, query)                                                              \
+    GET(name, "/api/v1/det/experiments?query=" query, 200, "experiments#1"),           \
+        GET(name " of trials", TRIALS("1") "&query=" query, 200, "trials#1")
+    static const struct step steps[] = {
+        BOTH("escapes", "opt='a%22b'"), BOTH("a list", "size='[1,2]'"),
+        BOTH("a number", "lr%3C0.5"),   BOTH("a switch", "fast=true"),
+        BOTH("infinity", "loss=inf"),   END_STEPS};
+    BED(bed, "launch_error: false\n");
+    struct agent agent = {0};
+
+    agent_join(&agent, bed, "one", 1);
+    run_one(bed, &agent, 1, CONFIG("{opt: 'a\"b', size: [1, 2], lr: 1e-1, fast: true}"),
+            "{'loss': 'Infinity'}");
     bed_play(bed, steps);
 }
 

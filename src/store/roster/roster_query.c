@@ -167,9 +167,17 @@ static const char *const *column_names(const void *arg, struct arena *mem)
     return names;
 }
 
+static const char *const *column_words(const void *arg, uint32_t place,
+                                       struct arena *mem)
+{
+    (void)arg;
+    (void)mem;
+    return place == ROSTER_BY_STATE ? roster_state_names : query_any_word;
+}
+
 struct query_columns roster_columns(const struct roster_look *look)
 {
-    return (struct query_columns){look, find_column, column_names};
+    return (struct query_columns){look, find_column, column_names, column_words};
 }
 
 det_status roster_bind(const struct roster_look *look, struct table_query *query,
