@@ -26,7 +26,8 @@ TEST(a_page_of_the_table_has_small_rows_and_counts)
             "experiments.0.labels#2; experiments.0.state=PAUSED; "
             "experiments.0.username=determined; experiments.0.searcherType=grid; "
             "experiments.0.searcherMetric=loss; experiments.0.bestMetric!; "
-            "experiments.0.parentId!; experiments.0.archived=false; "
+            "experiments.0.duration=0; experiments.0.parentId!; "
+            "experiments.0.archived=false; "
             "experiments.0.unmanaged=false; experiments.0.priority=42; "
             "experiments.0.config!; experiments.1.id=1"),
         GET("by name", "/api/v1/det/experiments?sort=name&limit=1&offset=1", 200,
@@ -42,6 +43,9 @@ TEST(a_page_of_the_table_has_small_rows_and_counts)
             "experiments#1; experiments.0.id=2"),
         GET("state", "/api/v1/det/experiments?states=ACTIVE,STATE_COMPLETED", 200,
             "experiments#0; total=0; states.PAUSED=2"),
+        GET("a pause does not count", "/api/v1/det/experiments?query=duration=0", 200,
+            "total=2"),
+        GET("nor in the list", "/api/v1/experiments/1", 200, "experiment.duration=0"),
         GET("searcher", "/api/v1/det/experiments?searcher=single", 200, "total=1"),
         GET("pool", "/api/v1/det/experiments?pool=default", 200, "total=2"),
         GET("user", "/api/v1/det/experiments?users=admin", 200, "total=0"),

@@ -9,7 +9,7 @@
 import {get, isAbort} from "../api.js";
 import {lineChart, lineColors, lineColour} from "../chart.js";
 import {debounce, fill, h, throttle} from "../dom.js";
-import {bytes, duration, isOver, number, plural, time, took, value} from "../format.js";
+import {bytes, duration, isOver, number, plural, time, value, workTime} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {seriesFeed} from "../series.js";
 import {badge, button, chip, empty, select, toast} from "../widgets.js";
@@ -104,7 +104,7 @@ function experimentFacts(items) {
         [`Best metric${metric}`, (one) => [number(one.experiment.bestTrialSearcherMetric), one === winner && [" ", h("span", {class: "badge good"}, "best")]]],
         ["Best trial", (one) => one.experiment.bestTrialId ? link(`/trials/${one.experiment.bestTrialId}`, {}, String(one.experiment.bestTrialId)) : ""],
         ["Trials", (one) => number(one.experiment.numTrials)],
-        ["Duration", (one) => took(one.experiment.startTime, one.experiment.endTime)],
+        ["Duration", (one) => duration(workTime(one.experiment))],
         ["Started", (one) => time(one.experiment.startTime)],
         ["Owner", (one) => one.experiment.username],
         ["Pool", (one) => one.experiment.resourcePool],

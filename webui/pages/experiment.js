@@ -8,7 +8,7 @@
 
 import {del, get, isAbort, patch, post, prefetch, put} from "../api.js";
 import {cancelDebounced, fill, h, throttle} from "../dom.js";
-import {ago, bytes, duration, isOver, longTitle, noBest, number, plural, slotsOf, stateName, time} from "../format.js";
+import {ago, bytes, duration, isOver, longTitle, noBest, number, plural, slotsOf, stateName, time, workTime} from "../format.js";
 import {BASE, go, isId, link, readQuery} from "../router.js";
 import {rightsOnExperiment} from "../rights.js";
 import {mayChange} from "../session.js";
@@ -232,9 +232,8 @@ function header(id, state, reload) {
 
     function tick() {
         const {experiment} = state;
-        const seconds = experiment.startTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(experiment.startTime)) / 1000 : null;
         fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", h("span", {title: time(experiment.startTime)}, `started ${ago(experiment.startTime)}`), " · ",
-            `${experiment.endTime ? "took" : "for"} ${duration(seconds)}`, " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
+            `${experiment.endTime ? "took" : "for"} ${duration(workTime(experiment))}`, " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
             state.pool && ` · ${waitsFor(state)}`);
     }
 

@@ -244,10 +244,9 @@ static struct query_cell place_cell(const struct roster_look *look,
 
 static struct query_cell duration_cell(const struct roster_look *look)
 {
-    const struct roster_row *row = look->row;
-    int64_t end_us = row->end_us ? row->end_us : look->now_us;
+    const struct work_span span = WORK_SPAN(look->row);
 
-    return row->start_us ? number_cell((double)(end_us - row->start_us) / 1e6)
+    return span.start_us ? number_cell((double)work_time_us(&span, look->now_us) / 1e6)
                          : (struct query_cell){0};
 }
 
