@@ -80,8 +80,6 @@ const struct cli_opt create_opts[] = {
           "override a key of CONFIG (the value is YAML); may be repeated"),
     NUMBER(0, "project_id", create_options, project_id, "ID", 1, COUNT_MOST,
            "put it in this project"),
-    TEXT(0, "template", create_options, template_name, "NAME",
-         "take missing keys from this template"),
     NUMBER(0, "fork", create_options, fork, "ID", 1, INT64_MAX,
            "start with the configuration and code of this experiment"),
     TEXT(0, "checkpoint", create_options, checkpoint, "UUID",
