@@ -287,3 +287,14 @@ bool report_metrics_is_of(const void *payload, size_t len, const char *group)
     name = take_text(&from, &name_len);
     return !from.is_bad && name_len == strlen(group) && !memcmp(name, group, name_len);
 }
+
+bool report_is_of_build(const struct report *report)
+{
+    static const char *const texts[] = {"\"" STATUS_BUILDING, "\"" STATUS_BUILT "\""};
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (report->kind == REPORT_STATUS &&
+            memmem(report->payload, report->len, texts[i], strlen(texts[i])))
+            return true;
+    return false;
+}

@@ -336,7 +336,7 @@ det_status render_checkpoint(struct request *req, const char *key,
     jw_i64(w, "storageId", row->storage_id);
     render_training(w, row, &experiment, &trial, metrics);
     jw_bool(w, "held", row->is_held);
-    jw_bool(w, "archived", row->is_late);
+    jw_bool(w, "archived", row->is_archived);
     if (row->state == CHECKPOINT_DELETING)
         st = render_removal(req, row, &mem);
     jw_end_object(w);
