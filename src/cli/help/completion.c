@@ -15,7 +15,7 @@
 #include "cli/frame/command_functions.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
-#include "cli/frame/option_tables.h"
+#include "cli/options/option_tables.h"
 #include "cli/help/complete_ids.h"
 
 static bool is_shown(const struct cli_command *command)
