@@ -24,7 +24,8 @@ PAGES = {
     "plain-pytorch.md": 0,
     "ten-people.md": 11,
 }
-# Pages that are older than this: other tests run parts of them.  A new page goes into PAGES.
+# Pages that are older than this: other tests run parts of them, and tests/e2e/guide_look.py looks at all their
+# commands, configurations and programs.  A new page goes into PAGES.
 OLDER_PAGES = """
 agent-configuration backup batch-inference checkpoints cli concepts core-api-in-python doctor environments
 exact-resume experiment-configuration forks index installation job-configuration jobs keras keras-2 keras-callback
@@ -90,7 +91,7 @@ def inline_commands(text):
     found = set()
     for code in re.findall(r"`det ([^`]*)`", text):
         words = re.match(r"(?:-[mu] \S+ )*((?:[a-z][a-z-]*(?: |$))*)", code).group(1).split()
-        found.add((tuple(words), tuple(re.findall(r"(--[a-z][a-z-]*)", code))))
+        found.add((tuple(words), tuple(re.findall(r"(--[a-z][a-z_-]*)", code))))
     return sorted(found)
 
 

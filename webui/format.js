@@ -80,6 +80,12 @@ export function ago(iso) {
 }
 
 export const took = (start, end) => start ? duration(((end ? new Date(end) : new Date()) - new Date(start)) / 1000) : "";
+export function workTime(experiment) { // seconds, without the pauses
+    const {startTime, endTime, pausedSince, pausedSeconds} = experiment;
+    if (!startTime) return null;
+    const until = pausedSince || endTime;
+    return Math.max(0, ((until ? new Date(until) : new Date()) - new Date(startTime)) / 1000 - pausedSeconds);
+}
 export const percent = (part) => part === null || part === undefined ? "" : `${Math.floor(part * 100)} %`;
 export const plural = (count, one, many = one + "s") => `${number(count)} ${count === 1 ? one : many}`;
 

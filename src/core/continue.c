@@ -102,6 +102,7 @@ static void fill_continued_row(const struct core *core, const struct core_event 
     *row = *event->continued.row;
     row->state = EXPERIMENT_ACTIVE;
     row->submitted_us = core->now_us;
+    row->paused_us += core->now_us - row->end_us;
     row->end_us = 0;
     row->progress = 0;
     row->search_seq = 0;

@@ -167,6 +167,7 @@ static det_status add_submitted(struct core *core, const struct core_event *even
         .max_slots = config->max_slots,
         .submitted_us = core->now_us,
         .start_us = core->now_us,
+        .paused_since_us = event->submitted.activate ? 0 : core->now_us,
     };
     struct live_experiment *it = NULL;
     det_status st = experiment_new(core, &row, config, &it, err);

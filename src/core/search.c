@@ -66,11 +66,14 @@ static enum trial_state trial_state_for(enum experiment_state state)
 void experiment_move(struct core *core, struct live_experiment *experiment,
                      enum experiment_state to)
 {
+    struct experiment *row = &experiment->row;
     struct tree_node *next;
 
-    if (experiment->row.state == to ||
-        fsm_move(&experiment_fsm, &experiment->row.state, to, NULL))
+    if (row->state == to || fsm_move(&experiment_fsm, &row->state, to, NULL))
         return;
+    if (row->paused_since_us)
+        row->paused_us += core->now_us - row->paused_since_us;
+    row->paused_since_us = to == EXPERIMENT_PAUSED ? core->now_us : 0;
     core_touch(core, &experiment->live);
     experiment_unsettle(core, experiment);
     /* A trial that ends here leaves the tree; its searcher hears of it later. */
@@ -213,8 +216,8 @@ static void feed_input(struct core *core, struct live_experiment *experiment,
         return; /* metrics that are not JSON are ignored */
 
     if (metrics)
-        trial_check_metric(
-            core, experiment_trial(experiment, (uint32_t)input->trial), metrics);
+        trial_check_metric(core, experiment_trial(experiment, (uint32_t)input->trial),
+                           metrics);
     input->seq = ++experiment->row.search_seq;
     effect = core_emit(core, EFFECT_ADD_SEARCH_INPUT);
     if (effect)

@@ -27,6 +27,8 @@ const struct field experiment_fields[] = {
     FIELD(I64, experiment, search_seq, "inputs given to the searcher"),
     FIELD(I64, experiment, snapshot_seq, "inputs in the last snapshot"),
     FIELD(I64, experiment, starter_id, "the user as whom its runs act"),
+    FIELD(I64, experiment, paused_us, "how long it was paused, before"),
+    FIELD(I64, experiment, paused_since_us, "since when it is; 0: it is not"),
     FIELD_END,
 };
 
@@ -180,3 +182,16 @@ const struct field search_snapshot_fields[] = {
     FIELD(JSON, search_snapshot, state, "the searcher's state"),
     FIELD_END,
 };
+
+int64_t work_time_us(const struct work_span *span, int64_t now_us)
+{
+    int64_t until_us = span->end_us ? span->end_us : now_us;
+    int64_t worked_us;
+
+    if (!span->start_us)
+        return 0;
+    if (span->paused_since_us)
+        until_us = span->paused_since_us;
+    worked_us = until_us - span->start_us - span->paused_us;
+    return worked_us > 0 ? worked_us : 0;
+}

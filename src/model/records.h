@@ -41,7 +41,23 @@ struct experiment {
     int64_t snapshot_seq; /* ... when its last snapshot was taken */
     int64_t
         starter_id; /* who submitted or last continued it; its runs act as that user */
+    int64_t paused_us;       /* how long it was not at work, before... */
+    int64_t paused_since_us; /* ... this pause; 0: it is not paused */
 };
+
+/* An experiment's duration is the time between its start and its end, or now, without
+ * the pauses.  Until it is continued, an experiment that ended is not at work either. */
+struct work_span {
+    int64_t start_us;
+    int64_t end_us;
+    int64_t paused_us;
+    int64_t paused_since_us;
+};
+#define WORK_SPAN(row)                                                                 \
+    {                                                                                  \
+        (row)->start_us, (row)->end_us, (row)->paused_us, (row)->paused_since_us       \
+    }
+int64_t work_time_us(const struct work_span *span, int64_t now_us); /* never below 0 */
 
 struct trial {
     int64_t id;

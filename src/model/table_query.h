@@ -101,6 +101,13 @@ struct query_cell {
     size_t len;
 };
 
+/* The cell of a JSON value, given as text.  Numbers are numbers, also the strings "NaN",
+ * "Infinity" and "-Infinity"; null is none; other strings are their texts, and all the rest
+ * are texts as in JSON.  Borrows `text`; a string with escapes is copied to `mem`, which is
+ * not used otherwise.  False: out of memory. */
+bool query_cell_of_json(const char *text, size_t len, struct arena *mem,
+                        struct query_cell *ret_cell);
+
 /* Reads `text` into `mem`.  DET_INVALID says what was expected at which character. */
 det_status table_query_parse(const char *text, struct arena *mem,
                              struct table_query *ret_query, struct err *err);
@@ -113,7 +120,11 @@ struct query_columns {
                  enum query_kind *ret_kind);
     /* All names, ended by NULL, in `mem`; for suggestions.  NULL: out of memory. */
     const char *const *(*names)(const void *arg, struct arena *mem);
+    /* The only values of a column, ended by NULL, in `mem`; query_any_word: it may have
+     * any.  NULL: out of memory. */
+    const char *const *(*words)(const void *arg, uint32_t place, struct arena *mem);
 };
+extern const char *const query_any_word[];
 
 /* A name as people write it: "lr" is "hp.lr" or "validation.lr" if there is no such fixed
  * column.  DET_NOT_FOUND with a sentence that does not say where the name was found. */

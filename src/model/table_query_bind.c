@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/memory/arena.h"
 #include "data/duration.h"
+#include "data/json/json.h"
 #include "data/number.h"
 #include "data/text.h"
 #include "data/text_order.h"
@@ -199,6 +200,44 @@ static det_status check_term(const struct query_term *term, struct err *err)
     return DET_OK;
 }
 
+const char *const query_any_word[] = {NULL};
+
+static bool is_word(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcasecmp(text, *words))
+            return true;
+    return false;
+}
+
+/* A value that the column never has would match nothing.  A pattern may. */
+static det_status check_words(const struct query_columns *columns,
+                              const struct query_term *term, struct arena *mem,
+                              struct err *err)
+{
+    const char *const *words;
+    const char *known = "";
+
+    if (term->op != QUERY_EQ && term->op != QUERY_NE)
+        return DET_OK;
+    words = columns->words(columns->arg, term->place, mem);
+    for (const char *const *word = words; words && *word && known; word++)
+        known = arena_printf(mem, "%s%s%s", known, *known ? ", " : "", *word);
+    if (!words || !known)
+        return err_default(err, DET_NOMEM);
+    for (uint32_t i = 0; *words && i < term->count; i++) {
+        const struct query_value *value = &term->values[i];
+
+        if (!value->is_none && !is_word(value->text, words))
+            return err_set(
+                err, DET_INVALID,
+                "column '%.100s': there is no '%.100s' (character %u); known "
+                "are %.300s",
+                term->column, value->text, value->at, known);
+    }
+    return DET_OK;
+}
+
 static det_status bind_value(const struct query_term *term, struct query_value *value,
                              struct err *err)
 {
@@ -245,6 +284,8 @@ det_status table_query_bind(struct table_query *query,
         st = check_term(term, err);
         for (uint32_t j = 0; !st && j < term->count; j++)
             st = bind_value(term, &term->values[j], err);
+        if (!st)
+            st = check_words(columns, term, mem, err);
         if (st)
             return st;
     }
@@ -252,6 +293,56 @@ det_status table_query_bind(struct table_query *query,
 }
 
 /* ---- cells ----------------------------------------------------------------------- */
+
+static bool is_special_number(const char *text, size_t len, double *ret_number)
+{
+    static const struct {
+        const char *text;
+        double number;
+    } known[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (len == strlen(known[i].text) && !memcmp(text, known[i].text, len)) {
+            *ret_number = known[i].number;
+            return true;
+        }
+    return false;
+}
+
+/* The text between the quotes. */
+static bool string_cell(const char *text, size_t len, struct arena *mem,
+                        struct query_cell *ret_cell)
+{
+    struct json *value = NULL;
+    double number;
+
+    if (memchr(text, '\\', len)) {
+        if (json_parse(text - 1, len + 2, mem, &value, NULL) == DET_NOMEM)
+            return false;
+        text = json_str(value, "");
+        len = strlen(text);
+    }
+    *ret_cell =
+        is_special_number(text, len, &number)
+            ? (struct query_cell){.kind = QUERY_CELL_NUMBER, .number = number}
+            : (struct query_cell){.kind = QUERY_CELL_TEXT, .text = text, .len = len};
+    return true;
+}
+
+bool query_cell_of_json(const char *text, size_t len, struct arena *mem,
+                        struct query_cell *ret_cell)
+{
+    struct query_cell cell = {.kind = QUERY_CELL_TEXT, .text = text, .len = len};
+
+    if (len >= 2 && *text == '"')
+        return string_cell(text + 1, len - 2, mem, ret_cell);
+    if (number_to_real(text, len, &cell.number))
+        cell.kind = QUERY_CELL_NUMBER;
+    else if (!len || *text == 'n') /* null */
+        cell.kind = QUERY_CELL_NONE;
+    *ret_cell = cell;
+    return true;
+}
 
 static bool folded_equal(const char *text, size_t len, const char *value)
 {

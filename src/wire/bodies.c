@@ -65,7 +65,7 @@ const struct field create_experiment_body_fields[] = {
     FIELD(BOOL, create_experiment_body, activate, "start it at once"),
     FIELD(I64, create_experiment_body, project_id, "project of the experiment"),
     FIELD_NAMED(STR, create_experiment_body, template_name, "template",
-                "name of a template"),
+                "not built: refused"),
     FIELD(BOOL, create_experiment_body, validate_only, "only check it"),
     FIELD(I64, create_experiment_body, parent_id, "the experiment it is forked from"),
     FIELD(BOOL, create_experiment_body, unmanaged, "the master only records it"),

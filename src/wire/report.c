@@ -297,6 +297,17 @@ bool report_metrics_is_of(const void *payload, size_t len, const char *group)
     return !from.is_bad && name_len == strlen(group) && !memcmp(name, group, name_len);
 }
 
+bool report_is_of_build(const struct report *report)
+{
+    static const char *const texts[] = {"\"" STATUS_BUILDING, "\"" STATUS_BUILT "\""};
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (report->kind == REPORT_STATUS &&
+            memmem(report->payload, report->len, texts[i], strlen(texts[i])))
+            return true;
+    return false;
+}
+
 /* ---- media ----------------------------------------------------------------------- */
 
 det_status report_check_media_name(const char *name, size_t len, struct err *err)

@@ -97,6 +97,12 @@ struct report_metrics {
     size_t batch_len;
 };
 
+/* The statuses of a task whose environment is built, before its program runs. */
+#define STATUS_BUILDING "building the environment"
+#define STATUS_BUILT    "running"
+/* Whether a record is such a status, which no program has made. */
+bool report_is_of_build(const struct report *report);
+
 enum { REPORT_NAME_MOST = 256, REPORT_STATUS_MOST = 1 << 10 };
 /* Whether `name` can be the name of a metric, or with `is_group` of a group: 1 to
  * REPORT_NAME_MOST bytes of UTF-8 without control characters, and no dot in a group.

@@ -75,7 +75,8 @@ TEST(what_is_not_there_yet_says_so)
 {
     static const struct step steps[] = {
         POST("template", "/api/v1/experiments",
-             "{'config': $[single], 'template': 't'}", 501, NULL),
+             "{'config': $[single], 'template': 't'}", 501,
+             "error.error~send the whole configuration"),
         POST("project", "/api/v1/experiments", "{'config': $[single], 'projectId': 7}",
              404, NULL),
         POST("parent", "/api/v1/experiments", "{'config': $[single], 'parentId': 7}",

@@ -26,7 +26,8 @@ TEST(a_page_of_the_table_has_small_rows_and_counts)
             "experiments.0.labels#2; experiments.0.state=PAUSED; "
             "experiments.0.username=determined; experiments.0.searcherType=grid; "
             "experiments.0.searcherMetric=loss; experiments.0.bestMetric!; "
-            "experiments.0.parentId!; experiments.0.archived=false; "
+            "experiments.0.duration=0; experiments.0.parentId!; "
+            "experiments.0.archived=false; "
             "experiments.0.unmanaged=false; experiments.0.priority=42; "
             "experiments.0.config!; experiments.1.id=1"),
         GET("by name", "/api/v1/det/experiments?sort=name&limit=1&offset=1", 200,
@@ -42,6 +43,9 @@ TEST(a_page_of_the_table_has_small_rows_and_counts)
             "experiments#1; experiments.0.id=2"),
         GET("state", "/api/v1/det/experiments?states=ACTIVE,STATE_COMPLETED", 200,
             "experiments#0; total=0; states.PAUSED=2"),
+        GET("a pause does not count", "/api/v1/det/experiments?query=duration=0", 200,
+            "total=2"),
+        GET("nor in the list", "/api/v1/experiments/1", 200, "experiment.duration=0"),
         GET("searcher", "/api/v1/det/experiments?searcher=single", 200, "total=1"),
         GET("pool", "/api/v1/det/experiments?pool=default", 200, "total=2"),
         GET("user", "/api/v1/det/experiments?users=admin", 200, "total=0"),
@@ -272,11 +276,32 @@ TEST(the_table_of_trials_takes_the_same_query)
             "trials#0"),
         GET("unknown", TRIALS("1") "&query=acu%3C1", 400,
             "error.error~column 'acu' at character 1: there is no such column"),
+        GET("no such state", TRIALS("1") "&query=state=BOGUS", 400,
+            "error.error~there is no 'BOGUS' (character 7)"),
+        GET("live states", TRIALS("1") "&query=state=running,QUEUED", 200, "trials#0"),
         END_STEPS};
     BED(bed, "launch_error: false\n");
     struct agent agent = {0};
 
     run_some(bed, &agent);
+    bed_play(bed, steps);
+}
+
+TEST(the_same_value_is_the_same_cell_in_either_table)
+{
+#define BOTH(name, query)                                                              \
+    GET(name, "/api/v1/det/experiments?query=" query, 200, "experiments#1"),           \
+        GET(name " of trials", TRIALS("1") "&query=" query, 200, "trials#1")
+    static const struct step steps[] = {
+        BOTH("escapes", "opt='a%22b'"), BOTH("a list", "size='[1,2]'"),
+        BOTH("a number", "lr%3C0.5"),   BOTH("a switch", "fast=true"),
+        BOTH("infinity", "loss=inf"),   END_STEPS};
+    BED(bed, "launch_error: false\n");
+    struct agent agent = {0};
+
+    agent_join(&agent, bed, "one", 1);
+    run_one(bed, &agent, 1, CONFIG("{opt: 'a\"b', size: [1, 2], lr: 1e-1, fast: true}"),
+            "{'loss': 'Infinity'}");
     bed_play(bed, steps);
 }
 

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 need bash
 mkdir empty && cd empty || exit 1
-touch conf.yaml
+touch conf.yaml 'my file.yaml'
 
 # Prints the completions of each shell for a line, one word per line.
 det completion bash >../det.bash
@@ -59,8 +59,14 @@ for shell in bash fish zsh; do
     offers --follow
     offers --master
     offers_not --tail
-    ok "$shell completes files" in_$shell 'det config check '
+    ok "$shell completes options of det" in_$shell 'det --ver'
+    offers --version
+    ok "$shell completes files" in_$shell 'det config check co'
     offers conf.yaml
+    ok "$shell completes files with spaces" in_$shell 'det config check my'
+    [ $shell = zsh ] && says 'file.yaml' || offers 'my file.yaml' # zsh writes my\ file.yaml
+    ok "$shell completes values behind =" in_$shell 'det e list --state=PA'
+    says 'PAUSED'
     ok "$shell completes behind options" in_$shell 'det -m http://127.0.0.1:1 agent '
     offers enable
     ok "$shell completes shells" in_$shell 'det completion '

@@ -30,6 +30,10 @@ kill $PIDS
 wait $PIDS
 cd "$T" || exit 99
 
+# ---- the other pages: their commands exist, their configurations are valid, their programs compile
+
+ok 'what the older pages show exists' python3 "$HERE/guide_look.py"
+
 # ---- pages that need no platform
 
 for name in from-determined.md comparison.md faq.md; do

@@ -29,5 +29,9 @@ ok 'no match is said' det e list --query 'rate > 9'
 says 'no experiments of yours match'
 fails 2 'a mistake names column and character' det e list --query 'gain = 4 and rat < 1'
 says "column 'rat' at character 14: there is no such column; did you mean 'rate'?"
+fails 2 'an unknown state is refused, and the known ones are named' det e list --query 'state = BOGUS'
+says "column 'state': there is no 'BOGUS' (character 9); known are ACTIVE, PAUSED,"
+says 'COMPLETED, CANCELED, ERROR'
+says 'QUEUED, PULLING, STARTING, RUNNING'
 fails 2 'a name belongs into the query' det e list --name rate --query 'gain = 4'
 says "write name ~ 'rate' in the query"

@@ -28,6 +28,9 @@ says '--include needs CONTEXT'
 fails 2 'so with --local' det e create one/const.yaml one --local -i extra/more
 fails 11 '--test-mode is --test' det e create one/const.yaml one --test-mode
 says '--local --test'
+fails 11 'a template is refused at once' det e create one/const.yaml one --template mine
+says "'det experiment create --template' is not built"
+says "'det experiment create --config KEY=VALUE' overrides keys"
 fails 11 'ports are not forwarded' det e create one/const.yaml one --publish 80
 says "'det experiment create --publish' is not built"
 ok 'generic jobs take files, too' sh -c 'printf "entrypoint: cat single.txt\n" | det task create - -f -i extra/single.txt'

@@ -175,9 +175,12 @@ slow_package slow/pkg
 printf '%s\n' --no-index ./pkg >slow/requirements.txt
 printf 'print("it runs")\n' >slow/train.py
 sed -i 's/searcher:.*/searcher: {name: grid, metric: loss}\nhyperparameters: {a: {type: categorical, vals: [1, 2]}}/' slow/const.yaml
-ok 'two tasks want the same' create slow
-soon 'one of them builds' test -s "$T/begun"
-BOTH=$ID
+fails 130 'create -f on a terminal shows the build in the moving line' \
+    python3 "$HERE/on_terminal.py" 'expect=experiment' 'expect=: building the environment' "await=$T/begun" 'send=\x03' \
+    -- det e create slow/const.yaml slow -f
+BOTH=$(det e list --json | jq 'map(.id) | max')
+building() { api GET "/api/v1/experiments/$BOTH/trials" | jq -r '.trials[].runnerState' | grep -q '^building the environment (0 packages found): '; }
+soon 'two tasks want the same, and the trial says what it does' building
 waits() { det e lt "$BOTH" --csv | sed '1d;s/,.*//' | while read -r t; do det t logs "$t"; done | grep -q 'another task builds'; }
 soon 'the other waits' waits
 ok 'the list says so' det env list

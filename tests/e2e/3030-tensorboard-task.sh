@@ -49,6 +49,8 @@ soon 'it shows metrics of a trial that has no files' has_tag experiment_1/trial_
 soon 'all of them' has_tag experiment_1/trial_1 validation/accuracy
 soon 'and reads the files of one that has' has_tag experiment_2/trial_2 training/own
 same 'nobody gets it without a session' 401 "$(curl -s -o /dev/null -w '%{http_code}' "$(url)/proxy/$BOARD/")"
+ok 'the queue calls it a TensorBoard' sh -c "det job list --csv | grep '^$BOARD,'"
+says ',TensorBoard,'
 ok 'it is listed' det tb list
 says RUNNING
 ok 'its log is there' det tensorboard logs "$BOARD"

@@ -29,6 +29,14 @@ static const char *const *column_names(const void *arg, struct arena *mem)
     return query_kind_names;
 }
 
+static const char *const *column_words(const void *arg, uint32_t place,
+                                       struct arena *mem)
+{
+    (void)arg;
+    (void)mem;
+    return place == 1 ? query_kind_names : query_any_word;
+}
+
 /* A number, a text and a missing value. */
 static bool term_matches(void *row, const struct query_term *term)
 {
@@ -42,7 +50,8 @@ static bool term_matches(void *row, const struct query_term *term)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-    static const struct query_columns columns = {NULL, find_column, column_names};
+    static const struct query_columns columns = {NULL, find_column, column_names,
+                                                 column_words};
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(4 << 20);
     char *text = arena_strndup(&mem, (const char *)bytes, len);
     struct table_query query;

@@ -12,7 +12,7 @@ import {lineChart, lineColors, lineColour, lineDash, lineSwatch} from "../chart.
 import {logButtons, smoothSlider} from "../chart_controls.js";
 import {pageLegend} from "../chart_legend.js";
 import {debounce, fill, h, throttle} from "../dom.js";
-import {bytes, duration, isOver, number, plural, time, took, value} from "../format.js";
+import {bytes, duration, isOver, number, plural, time, value, workTime} from "../format.js";
 import {go, link, setQuery} from "../router.js";
 import {seriesFeed} from "../series.js";
 import {tablePlace} from "../table.js";
@@ -109,7 +109,7 @@ function experimentFacts(items) {
         [`Best metric${metric}`, (one) => [number(one.experiment.bestTrialSearcherMetric), one === winner && [" ", h("span", {class: "badge good"}, "best")]]],
         ["Best trial", (one) => one.experiment.bestTrialId ? link(`/trials/${one.experiment.bestTrialId}`, {}, String(one.experiment.bestTrialId)) : ""],
         ["Trials", (one) => number(one.experiment.numTrials)],
-        ["Duration", (one) => took(one.experiment.startTime, one.experiment.endTime)],
+        ["Duration", (one) => duration(workTime(one.experiment))],
         ["Started", (one) => time(one.experiment.startTime)],
         ["Owner", (one) => one.experiment.username],
         ["Pool", (one) => one.experiment.resourcePool],

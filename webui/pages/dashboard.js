@@ -2,7 +2,7 @@
 // dashboard.js - the home page: recent experiments, running and waiting jobs, the use of the cluster.
 import {get} from "../api.js";
 import {fill, h, throttle} from "../dom.js";
-import {ago, isOver, number, percent, plural, slotsOf, stateName, time, took} from "../format.js";
+import {ago, duration, isOver, number, percent, plural, slotsOf, stateName, time} from "../format.js";
 import {link, setQuery} from "../router.js";
 import {maySomewhere, seesOnlySome} from "../rights.js";
 import {mayChange, session} from "../session.js";
@@ -67,7 +67,7 @@ const COLUMNS = [
         e.searcherType !== "single" && ` · ${e.searcherType}`, ` · ${plural(e.trials, "trial")}`,
         !isOver(e.state) && h("span", {class: "phone-only"}, ` · ${percent(e.progress)}`), e.description && ` · ${e.description}`)]},
     {id: "state", label: "State", cell: (e) => badge(e.state)},
-    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => isOver(e.state) ? h("span", {class: "dim"}, `took ${took(e.startTime, e.endTime)}`) : stateName(e.state) === "QUEUED" ? h("span", {class: "dim"}, "waiting for slots")
+    {id: "progress", label: "Progress", class: "phone-off", cell: (e) => isOver(e.state) ? h("span", {class: "dim"}, `took ${duration(e.duration)}`) : stateName(e.state) === "QUEUED" ? h("span", {class: "dim"}, "waiting for slots")
         : progressBar(e.progress, `progress of experiment ${e.id}`)},
     {id: "best", label: "Best", isNumber: true, class: "phone-off", cell: (e) => e.bestMetric === null ? h("span", {class: "dim"}, "–")
         : [number(e.bestMetric), h("small", {class: "dim"}, e.searcherMetric)]},

@@ -8,7 +8,7 @@
 
 import {del, get, isAbort, patch, post, prefetch, put} from "../api.js";
 import {cancelDebounced, fill, h, throttle} from "../dom.js";
-import {ago, bytes, duration, isOver, longTitle, noBest, number, plural, slotsOf, stateName, time} from "../format.js";
+import {ago, bytes, duration, isOver, longTitle, noBest, number, plural, slotsOf, stateName, time, workTime} from "../format.js";
 import {BASE, go, isId, link, readQuery} from "../router.js";
 import {rightsOnExperiment} from "../rights.js";
 import {mayChange} from "../session.js";
@@ -251,10 +251,9 @@ function header(id, state, reload) {
     function tick() {
         const {experiment} = state;
         const {beginTime} = state;
-        const seconds = beginTime ? ((experiment.endTime ? new Date(experiment.endTime) : new Date()) - new Date(beginTime)) / 1000 : null;
         fill(place.line, `by ${experiment.displayName || experiment.username}`, " · ", beginTime ? h("span", {title: `Submitted ${time(experiment.startTime)}, started ${time(beginTime)}`}, `started ${ago(beginTime)}`)
             : h("span", {title: time(experiment.startTime)}, `submitted ${ago(experiment.startTime)}`), " · ",
-            beginTime ? `${experiment.endTime ? "took" : "for"} ${duration(seconds)}` : experiment.endTime ? "never began" : "has not begun", " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
+            beginTime ? `${experiment.endTime ? "took" : "for"} ${duration(workTime(experiment))}` : experiment.endTime ? "never began" : "has not begun", " · ", plural(experiment.numTrials, "trial"), experiment.resourcePool && ` · pool ${experiment.resourcePool}`,
             state.pool && ` · ${waitsFor(state)}`);
     }
 

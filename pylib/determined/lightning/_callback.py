@@ -16,6 +16,10 @@ When checkpoints are saved, and why then:
     train_epoch_end     after the validation: every `checkpoint_epochs`, when asked to stop, when the
                         training ends
 
+Lightning logs the values of a batch or an epoch after its callbacks. So the files are written in the hooks above,
+and become a checkpoint in the next hook, when these values were reported: a run that is killed in between starts
+from the checkpoint before, and reports them again. Otherwise nobody would report them.
+
 A training that is asked to stop in the middle of an epoch ends without the validation that Lightning otherwise
 runs when trainer.should_stop is set, because the slots are wanted back. Values that other loggers and callbacks
 get for that half epoch are neither reported nor saved; the whole epoch is trained again.
@@ -28,7 +32,7 @@ import logging
 import os
 import shutil
 import tempfile
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from determined import core
 from determined.lightning import _rng
@@ -73,6 +77,7 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
         self._kept: List[Any] = []  # settings of the Trainer that stopping changes: (object, name, value)
         self._rank_state: Optional[Dict[str, Any]] = None
         self._folder: Optional[str] = None
+        self._written: Optional[Tuple[str, Dict[str, Any]]] = None  # folder and metadata of the next checkpoint
         self.ckpt_path = self._fetch()
 
     @property
@@ -166,6 +171,12 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             )
         _rng.put(state["generators"])
 
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        self._commit()
+
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        self._commit()
+
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
@@ -190,34 +201,42 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             return
         is_asked = self._core.preempt.should_preempt()
         if is_asked or self._is_due:
-            self._save(trainer, in_epoch=True)
+            self._write(trainer, in_epoch=True)
         self._is_due = False
         if is_asked:
+            # A Trainer that should stop logs every batch; only those that are due count.
+            if not trainer._logger_connector.should_update_logs:
+                _silence(trainer)
             self._stop(trainer)
-            for each in trainer.loggers:
-                if isinstance(each, DetLogger):
-                    each.is_silent = True
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        if self._is_preempted:
-            return  # in the middle of an epoch
+        self._commit()
+        if self._is_preempted:  # in the middle of an epoch
+            _silence(trainer)
+            return
         self._is_due = False
         self._progress(trainer)
         is_asked = self._core.preempt.should_preempt()
         is_over = trainer.should_stop or _is_long_enough(trainer) or trainer.current_epoch + 1 == trainer.max_epochs
         is_due = self._epochs > 0 and (trainer.current_epoch + 1) % self._epochs == 0
         if is_asked or is_over or is_due:
-            self._save(trainer, in_epoch=False, finished=is_over)
+            self._write(trainer, in_epoch=False, finished=is_over)
         if is_asked and not is_over:
             self._stop(trainer)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        self._commit()
         for thing, name, value in self._kept:
             setattr(thing, name, value)
         self._kept = []
         if self._dist.rank == 0 and not self._is_preempted:
             self._core.train.report_progress(1.0)
         self._tell("stopping" if self._is_preempted else "finishing")
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        written, self._written = self._written, None  # other ranks may not be here to save it
+        if written is not None and self._dist.local_rank == 0:
+            shutil.rmtree(written[0], ignore_errors=True)
 
     # ---- saving and stopping
 
@@ -234,18 +253,26 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
             setattr(thing, name, value)
         trainer.should_stop = True
 
-    def _save(self, trainer: Any, *, in_epoch: bool, finished: bool = False) -> None:
+    def _write(self, trainer: Any, *, in_epoch: bool, finished: bool = False) -> None:
+        """Writes the files of a checkpoint."""
         self._tell("checkpointing")
         dist = self._dist
         folder = dist.broadcast(tempfile.mkdtemp(prefix="det-") if dist.rank == 0 else None)
+        self._written = folder, {"steps_completed": trainer.global_step, "framework": "lightning", "finished": finished}
         if dist.local_rank == 0:
             os.makedirs(folder, exist_ok=True)
         dist.allgather(None)
+        with open(os.path.join(folder, _RANK.format(dist.rank)), "w", encoding="utf-8") as file:
+            json.dump(self._state_of_rank(trainer, in_epoch), file)
+        trainer.save_checkpoint(os.path.join(folder, _FILE))
+
+    def _commit(self) -> None:
+        """Makes the files that were written a checkpoint."""
+        if self._written is None:
+            return
+        (folder, metadata), self._written = self._written, None
+        dist = self._dist
         try:
-            with open(os.path.join(folder, _RANK.format(dist.rank)), "w", encoding="utf-8") as file:
-                json.dump(self._state_of_rank(trainer, in_epoch), file)
-            trainer.save_checkpoint(os.path.join(folder, _FILE))
-            metadata = {"steps_completed": trainer.global_step, "framework": "lightning", "finished": finished}
             dist.allgather(None)  # all ranks have written their files
             self._core.checkpoint.upload(
                 folder if dist.local_rank == 0 else None, metadata if dist.rank == 0 else None, shard=dist.size > 1
@@ -278,6 +305,13 @@ class DetCallback(pl.callbacks.Checkpoint):  # type: ignore[misc]
 def _check(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} is {value!r}; expected a whole number of at least {least}")
+
+
+def _silence(trainer: Any) -> None:
+    """The rest of an interrupted epoch is not reported."""
+    for each in trainer.loggers:
+        if isinstance(each, DetLogger):
+            each.is_silent = True
 
 
 def _is_long_enough(trainer: Any) -> bool:

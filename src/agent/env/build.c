@@ -26,6 +26,7 @@
 #include "base/memory/buf.h"
 #include "data/json/json.h"
 #include "model/field.h"
+#include "wire/report.h"
 
 enum {
     TAIL = 20,
@@ -34,6 +35,7 @@ enum {
     LOOK_MS = 5,
     SHORT_KEY = 10,
     TELL_EVERY_MS = 15000,
+    STATUS_EVERY_US = 1000000,
 };
 
 static void print_line(const char *fmt, ...) PRINTF_LIKE(1, 2);
@@ -66,6 +68,8 @@ struct tail {
     char doing[TAIL_LINE];
     size_t collected; /* packages that pip has begun to look for */
     int64_t began_us;
+    void (*tell)(const char *text);
+    int64_t tell_us; /* not before */
     bool may_pass;
     bool is_full; /* the disk */
 };
@@ -131,6 +135,19 @@ static bool is_worth_telling(const char *line)
             (has(line, " MB)") || has(line, " GB)")));
 }
 
+/* For people who look at the trial or wait for it; the log has only what takes long. */
+static void tell_status(struct tail *tail, const char *line)
+{
+    char text[TAIL_LINE];
+
+    if (!tail->tell || mono_us() < tail->tell_us)
+        return;
+    tail->tell_us = mono_us() + STATUS_EVERY_US;
+    snprintf(text, sizeof(text), STATUS_BUILDING " (%zu package%s found): %.100s",
+             tail->collected, tail->collected == 1 ? "" : "s", line);
+    tail->tell(text);
+}
+
 static void take_line(void *arg, const char *line)
 {
     struct tail *tail = arg;
@@ -142,6 +159,7 @@ static void take_line(void *arg, const char *line)
         tail->no_index = build_no_index(line);
     tail->collected += strncmp(line, "Collecting ", 11) == 0;
     snprintf(tail->doing, sizeof(tail->doing), "%s", line + strspn(line, " "));
+    tell_status(tail, tail->doing);
     tail->may_pass |= build_may_pass(line);
     tail->is_full |= has(line, "o space left on") || has(line, "isk quota");
     if (is_worth_telling(line))
@@ -178,6 +196,7 @@ struct env_build {
     const char *from;   /* "requirements.txt" */
     struct arena *mem;
     bool is_final;
+    bool has_told; /* a status */
 };
 
 static det_status run_program(struct env_build *w, const char *const *argv,
@@ -203,6 +222,7 @@ static det_status run_program(struct env_build *w, const char *const *argv,
     if (!tail)
         return err_default(err, DET_NOMEM);
     tail->began_us = mono_us();
+    tail->tell = w->config->tell;
     st = process_run(&process, &how, err);
     if (st || process_was_fine(how))
         return st;
@@ -370,6 +390,13 @@ static det_status finish(struct env_build *w, int64_t began_us, struct err *err)
     return envs_finish(w->config->io, w->dir, &text, err);
 }
 
+static void tell_state(struct env_build *w, const char *text)
+{
+    w->has_told = true;
+    if (w->config->tell)
+        w->config->tell(text);
+}
+
 static det_status build(struct env_build *w, struct err *err)
 {
     int64_t began_us = mono_us();
@@ -387,6 +414,7 @@ static det_status build(struct env_build *w, struct err *err)
         "this may take minutes",
         SHORT_KEY, w->key->text, w->from, count, count == 1 ? "" : "s",
         w->interpreter->version);
+    tell_state(w, STATUS_BUILDING);
     st = make_empty(w, err);
     if (!st)
         print_line("installing the packages of %s", w->from);
@@ -424,9 +452,11 @@ static det_status find_or_build(struct env_build *w, struct build *ret, struct e
             return st;
         if (!lock) {
             st = envs_lock(c->io, c->envs, w->key->text, w->mem, &lock, err);
-            if (st == DET_BUSY && !has_said)
+            if (st == DET_BUSY && !has_said) {
                 print_line("another task builds environment %.*s, waiting for it",
                            SHORT_KEY, w->key->text);
+                tell_state(w, STATUS_BUILDING ": another task does");
+            }
             has_said |= st == DET_BUSY;
             if (st == DET_BUSY)
                 poll(NULL, 0, WAIT_MS);
@@ -468,5 +498,7 @@ det_status build_environment(const struct build_config *config, struct arena *me
         return st;
     st = find_or_build(&w, ret_build, err);
     ret_build->is_final = st && w.is_final;
+    if (!st && w.has_told)
+        tell_state(&w, STATUS_BUILT);
     return st;
 }

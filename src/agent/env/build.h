@@ -18,6 +18,9 @@ struct build_config {
     const char *package; /* the folder that holds `determined`; NULL: none */
     const char *python;  /* name or path */
     struct env_wish wish;
+    /* Told in a few words what the build does, at most once a second, and in the end; NULL:
+     * nobody is. */
+    void (*tell)(const char *text);
 };
 
 struct build {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
 #include "data/json/json.h"
+#include "det/det.h"
 
 enum { MEM_LIMIT = 512 << 20, NICE = 10 };
 
@@ -157,6 +159,19 @@ static det_status put_first(struct enter *e, const char *dir, struct err *err)
     return DET_OK;
 }
 
+/* The status of the trial.  Other tasks have none, and a failure is not worth a word. */
+static void tell_status(const char *text)
+{
+    const det_init_options options = {.size = sizeof(options),
+                                      .flags = DET_INIT_QUIET | DET_INIT_TASK_ONLY};
+    det_context *context = NULL;
+
+    if (!getenv("DET_TRIAL_ID") || det_init(&options, &context))
+        return;
+    (void)det_set_status(context, text);
+    det_close(context);
+}
+
 static det_status use_packages(struct enter *e, bool *ret_is_final, struct err *err)
 {
     struct build_config config = {
@@ -165,6 +180,7 @@ static det_status use_packages(struct enter *e, bool *ret_is_final, struct err *
         .package = e->options->package,
         .python = e->options->python ? e->options->python : "python3",
         .wish = {e->folder, e->options->requirements, &e->options->require},
+        .tell = tell_status,
     };
     const char *bin;
     det_status st = build_environment(&config, &e->mem, &e->build, err);

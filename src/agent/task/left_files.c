@@ -2,6 +2,7 @@
 #include "agent/task/left_files.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 #include "agent/task/ring_drain.h"
 #include "agent/task/supervisor_loop.h"
@@ -60,6 +61,16 @@ bool left_files_keep(struct supervisor *s, struct child *ret_child, struct err *
     return !status;
 }
 
+const char *left_files_keeper_ended(struct supervisor *s, int status)
+{
+    if (!WIFSIGNALED(status))
+        return NULL;
+    return arena_printf(&s->mem,
+                        "files of 'keep' may be lost: the process that saved them was "
+                        "killed by signal %d (%s)",
+                        WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
 /* A run that saved checkpoints knows how to keep what it needs; still, the log names files
  * of `keep` that were not saved. */
 const char *left_files_sentence(struct supervisor *s)
@@ -68,4 +79,9 @@ const char *left_files_sentence(struct supervisor *s)
         !new_files_lose_some(&s->new_files))
         return NULL;
     return new_files_sentence(&s->new_files, &s->mem);
+}
+
+const char *left_files_unmatched(struct supervisor *s)
+{
+    return new_files_unmatched(&s->new_files, &s->mem);
 }

@@ -188,8 +188,8 @@ static det_status open_reader(struct ring_drain *drain, struct err *err)
 }
 
 /* A batch may be read again, so the numbers say which checkpoints are new. */
-static void note_checkpoint(struct ring_drain *drain, const char *bytes, size_t len,
-                            uint64_t number)
+static void note_record(struct ring_drain *drain, const char *bytes, size_t len,
+                        uint64_t number)
 {
     struct report report;
     size_t used;
@@ -198,6 +198,7 @@ static void note_checkpoint(struct ring_drain *drain, const char *bytes, size_t 
         return;
     drain->seen = number;
     drain->checkpoints += report.kind == REPORT_CHECKPOINT;
+    drain->has_reports |= !report_is_of_build(&report);
 }
 
 /* How many records lie behind the head; the reader has checked them. */
@@ -211,7 +212,7 @@ static uint32_t count_records(struct ring_drain *drain)
 
     while (at + REPORT_HEADER <= body->len &&
            report_peek(body->data + at, &number, &size)) {
-        note_checkpoint(drain, body->data + at, body->len - at, number);
+        note_record(drain, body->data + at, body->len - at, number);
         at += size;
         count++;
     }
@@ -271,7 +272,7 @@ static det_status fill_batch(struct ring_drain *drain, struct err *err)
     if (drain->next && drain->next < batch.first)
         claim_lost(drain, &batch);
     drain->batch_damaged = batch.damaged;
-    drain->has_batch = drain->has_reports = true;
+    drain->has_batch = true;
     return DET_OK;
 }
 

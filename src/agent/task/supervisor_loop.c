@@ -233,8 +233,9 @@ static void tell_killed(struct supervisor *s)
     char text[ERR_TEXT_SIZE];
     int64_t killed = limits_killed(s->start.group.fd);
 
-    if (!killed)
+    if (killed <= s->killed_told)
         return;
+    s->killed_told = killed;
     snprintf(text, sizeof(text),
              "the kernel killed %" PRId64 " process%s of the task, which used more "
              "memory than task_limits.memory of this agent allows",
@@ -281,20 +282,41 @@ static void note_exit(struct supervisor *s, int status)
     blame_removal(s);
 }
 
+static void note_keeper(struct supervisor *s, int status)
+{
+    const char *text = left_files_keeper_ended(s, status);
+
+    /* If we killed it, ask_to_stop() has said so. */
+    if (!text || s->must_leave || s->stop == STOP_KILL)
+        return;
+    log_to_task(s, text);
+    tell_killed(s);
+}
+
+/* A child that we watch has ended: the program, or the keeper after it. */
+static void note_status(struct supervisor *s, int status)
+{
+    if (!s->exit.exit) {
+        note_exit(s, status);
+    } else if (s->phase == KEEPING && !s->has_keeper_ended) {
+        s->has_keeper_ended = true;
+        note_keeper(s, status);
+    }
+}
+
 /* The program of an isolated task is not our child: the first process of its namespace
  * tells its status before it ends itself. */
 static void read_exit(struct supervisor *s)
 {
     ssize_t len;
-    int status;
 
     if (s->exit_fd < 0)
         return;
-    len = read(s->exit_fd, &status, sizeof(status));
+    len = read(s->exit_fd, &s->exit_status, sizeof(s->exit_status));
     if (len < 0 && errno == EAGAIN)
         return;
-    if (len == (ssize_t)sizeof(status) && !s->exit.exit)
-        note_exit(s, status);
+    if (len == (ssize_t)sizeof(s->exit_status))
+        note_status(s, s->exit_status);
     close(s->exit_fd);
     s->exit_fd = -1;
 }
@@ -308,8 +330,7 @@ static void reap(struct supervisor *s)
         if (pid != s->pid)
             continue;
         read_exit(s);
-        if (!s->exit.exit)
-            note_exit(s, status);
+        note_status(s, status);
         s->pid = 0;
     }
     s->has_children = pid == 0;
@@ -520,15 +541,17 @@ static void step_keeping(struct supervisor *s)
 /* The output ends after the reports, because there may be notes about them. */
 static bool is_shipped(struct supervisor *s)
 {
-    const char *left;
+    const char *sentences[2];
 
     if (!ring_drain_is_over(s->drain))
         return false;
     if (!s->has_ended_output) {
         take_notes(s);
-        left = left_files_sentence(s);
-        if (left)
-            tell_task(s, left);
+        sentences[0] = left_files_unmatched(s);
+        sentences[1] = left_files_sentence(s);
+        for (size_t i = 0; i < ARRAY_LEN(sentences); i++)
+            if (sentences[i])
+                tell_task(s, sentences[i]);
         for (size_t i = 0; i < SHIP_STREAMS; i++)
             spool_end(s->spool[i], wall_us());
         s->has_ended_output = true;

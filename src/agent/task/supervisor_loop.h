@@ -76,6 +76,7 @@ struct supervisor {
     bool must_leave;       /* ... softly: then we end, too, master or not */
     pid_t pid;             /* of the first process; 0: none */
     int exit_fd;           /* tells the status of an isolated program; -1: none */
+    int exit_status;       /* ... that status */
     bool has_children;     /* as wait(2) knows */
     bool has_ended_output; /* the spools take no more */
     struct task_exit exit; /* `exit` NULL: not known yet */
@@ -90,6 +91,8 @@ struct supervisor {
     struct last_words last_words; /* of standard error */
     struct new_files new_files;   /* of its working directory */
     bool has_kept;                /* `det task keep` ran */
+    bool has_keeper_ended;        /* ... and its status is known */
+    int64_t killed_told; /* processes that the log names as killed for memory */
     char bytes[SPOOL_RECORD];
 };
 

@@ -106,8 +106,6 @@ static det_status write_body(struct cli *cli, const struct buf *config,
     jw_bool(&w, "activate", !options->paused);
     if (options->project_id != CLI_UNSET)
         jw_i64(&w, "projectId", options->project_id);
-    if (options->template_name)
-        jw_str(&w, "template", options->template_name);
     if (options->fork != CLI_UNSET)
         jw_i64(&w, "parentId", options->fork);
     if (options->fork == CLI_UNSET || cli->in->arg_count > 1)
@@ -153,10 +151,10 @@ det_status create_post(struct cli *cli, const char *what, const char *path,
     return st;
 }
 
-/* A template, or the parent of a fork, may name a Python that we do not see here. */
+/* The parent of a fork may name a Python that we do not see here. */
 static bool may_choose_python(const struct create_options *options)
 {
-    return !options->template_name && options->fork == CLI_UNSET;
+    return options->fork == CLI_UNSET;
 }
 
 static det_status send_experiment(struct cli *cli, struct buf *config,

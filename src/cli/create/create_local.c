@@ -163,8 +163,6 @@ det_status create_local_check_options(struct cli *cli)
         return cli_fail(cli, DET_INVALID, sentence,
                         options->checkpoint ? "--checkpoint" : "--fork",
                         "no other experiment");
-    if (options->template_name)
-        return cli_fail(cli, DET_INVALID, sentence, "--template", "no template");
     if (options->includes.count)
         return cli_fail(cli, DET_INVALID,
                         "--local and --include cannot be used together: the trial runs "

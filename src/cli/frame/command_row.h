@@ -2,8 +2,8 @@
 /* command_row.h - the rows of the tables of commands and options.
  *
  * To add a command: add a row to commands.c, write its function and declare it in
- * command_functions.h.  For its options add a struct to options.h and rows to
- * option_tables.c. */
+ * command_functions.h.  For its options add a struct to options.h and a table to
+ * options/. */
 #ifndef CLI_FRAME_COMMAND_ROW_H
 #define CLI_FRAME_COMMAND_ROW_H
 

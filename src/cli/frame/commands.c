@@ -12,7 +12,7 @@
 #include "cli/doctor/check_list.h"
 #include "cli/frame/command_functions.h"
 #include "cli/frame/command_row.h"
-#include "cli/frame/option_tables.h"
+#include "cli/options/option_tables.h"
 #include "cli/frame/options.h"
 #include "cli/frame/people_options.h"
 #include "cli/frame/role_options.h"

@@ -10,10 +10,12 @@
 #define OTHER_ORDERS                                                                   \
     "the searcher's metric decides; 'det checkpoint list' shows all, and 'det "        \
     "checkpoint download UUID' copies one"
-#define JOBS      "'det job run CONFIG' runs a program without metrics"
-#define TEMPLATES "'det experiment create --config' overrides keys"
-#define POOLS     "'det agent list' shows the agents of each pool"
-#define MODELS    "'det checkpoint list' and 'det checkpoint download' give the files"
+#define JOBS "'det job run CONFIG' runs a program without metrics"
+#define TEMPLATES                                                                      \
+    "keep the common keys in a configuration file of your own; 'det experiment "       \
+    "create --config KEY=VALUE' overrides keys of it"
+#define POOLS  "'det agent list' shows the agents of each pool"
+#define MODELS "'det checkpoint list' and 'det checkpoint download' give the files"
 #define TENSORBOARD_FILES                                                              \
     "TensorBoard starts without files or a configuration; --name, --workspace-name "   \
     "and --timeout set what can be set"
@@ -53,6 +55,7 @@ const struct cli_missing cli_missing[] = {
     {"workspace bindings", NULL,
      "'det workspace list-pools NAME' lists the pools that a workspace may use"},
 
+    {"experiment create", "template", TEMPLATES},
     {"experiment create", "publish", "ports of a trial cannot be forwarded"},
     {"experiment describe", "outdir",
      "'det experiment describe ID --csv > FILE' writes the table"},

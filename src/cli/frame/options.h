@@ -13,7 +13,6 @@ struct create_options {
     bool follow;
     struct field_strs config; /* "key=value" */
     int64_t project_id;
-    const char *template_name;
     bool test;
     int64_t fork;           /* CLI_UNSET: no fork */
     const char *checkpoint; /* NULL: from the beginning */

@@ -17,7 +17,7 @@
 #include "base/rng.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
-#include "cli/frame/option_tables.h"
+#include "cli/options/option_tables.h"
 #include "cli/frame/options.h"
 #include "data/text.h"
 #include "model/field.h"

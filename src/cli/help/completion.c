@@ -15,8 +15,8 @@
 #include "cli/frame/command_functions.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
-#include "cli/frame/option_tables.h"
 #include "cli/help/complete_ids.h"
+#include "cli/options/option_tables.h"
 
 static bool is_shown(const struct cli_command *command)
 {
@@ -209,9 +209,16 @@ static void bash_function(struct buf *out)
 {
     buf_puts(out, "_det() {\n"
                   "    local cur=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\" list=\"\" "
-                  "files=\"\" ids=\"\" i\n"
+                  "files=\"\" ids=\"\" before=\"\" i\n"
                   "    local prev=\"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
                   "    local -a master=()\n"
+                  /* --state=PA: bash makes three words of it, zsh one */
+                  "    [ \"$prev\" != = ] || prev=\"${COMP_WORDS[COMP_CWORD - 2]}\"\n"
+                  "    case \"$cur\" in\n"
+                  "    =) cur=\"\" ;;\n"
+                  "    --*=*) prev=\"${cur%%=*}\" before=\"${cur%%=*}=\" "
+                  "cur=\"${cur#*=}\" ;;\n"
+                  "    esac\n"
                   "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                   "        case \"${COMP_WORDS[i]}\" in\n"
                   "        ");
@@ -243,22 +250,25 @@ static void bash_function(struct buf *out)
         put_values(out, c);
         buf_puts(out, " ;;\n");
     }
-    buf_puts(out, "    esac\n"
-                  "    case \"$cur\" in\n"
-                  "    -*) ids=\"\" ;;\n"
-                  "    esac\n"
-                  "    [ -z \"$ids\" ] ||\n"
-                  "        list=\"$list $(det \"${master[@]}\" internal complete $ids "
-                  "2>/dev/null </dev/null)\"\n"
-                  "    COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n"
-                  "    if [ -n \"$files\" ]; then\n"
-                  "        case \"$cur\" in\n"
-                  "        -*) ;;\n"
-                  "        *) COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n"
-                  "        esac\n"
-                  "    fi\n"
-                  "}\n"
-                  "complete -o bashdefault -o default -F _det det\n");
+    buf_puts(out,
+             "    esac\n"
+             "    case \"$cur\" in\n"
+             "    -*) ids=\"\" ;;\n"
+             "    esac\n"
+             "    [ -z \"$ids\" ] ||\n"
+             "        list=\"$list $(det \"${master[@]}\" internal complete $ids "
+             "2>/dev/null </dev/null)\"\n"
+             "    COMPREPLY=($(compgen -P \"$before\" -W \"$list\" -- \"$cur\"))\n"
+             "    if [ -n \"$files\" ]; then\n"
+             "        case \"$cur\" in\n"
+             "        -*) ;;\n"
+             "        *) local IFS=$'\\n'\n"
+             "            COMPREPLY+=($(compgen -P \"$before\" -f -- \"$cur\"))\n"
+             "            type compopt >/dev/null 2>&1 && compopt -o filenames ;;\n"
+             "        esac\n"
+             "    fi\n"
+             "}\n"
+             "complete -o bashdefault -o default -F _det det\n");
 }
 
 /* ---- fish ------------------------------------------------------------------------ */
@@ -418,6 +428,9 @@ static void fish_script(struct buf *out)
     for (const struct cli_opt *opt = cli_global_opts; opt->kind; opt++)
         if (applies_to_all(opt)) {
             buf_puts(out, "complete -c det");
+            fish_option(out, opt);
+        } else if (!strcmp(opt->name, "version")) {
+            buf_puts(out, "complete -c det -n __det_at");
             fish_option(out, opt);
         }
     for (const struct cli_command *c = cli_commands; c->noun; c++) {

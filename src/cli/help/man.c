@@ -10,7 +10,7 @@
 #include "cli/frame/command_functions.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
-#include "cli/frame/option_tables.h"
+#include "cli/options/option_tables.h"
 
 /* troff takes a leading '.' or '\'' for a request and a backslash for an escape. */
 static void put_escaped(struct buf *out, const char *text)

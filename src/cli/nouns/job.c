@@ -276,12 +276,20 @@ static const struct table_column job_columns[] = {{"ID", TABLE_RIGHT},
                                                   {"JOB", TABLE_LEFT},
                                                   {0}};
 
-/* "TYPE_EXPERIMENT" is an experiment, "TYPE_GENERIC" a generic job. */
 static const char *type_of(const struct json *job)
 {
+    static const struct {
+        const char *type;
+        const char *name;
+    } names[] = {{"TYPE_EXPERIMENT", "experiment"},
+                 {"TYPE_GENERIC", "job"},
+                 {"TYPE_TENSORBOARD", "TensorBoard"}};
     const char *type = json_str(json_get(job, "type"), "");
 
-    return !strcmp(type, "TYPE_GENERIC") ? "job" : "experiment";
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strcmp(type, names[i].type))
+            return names[i].name;
+    return type; /* of a newer master */
 }
 
 static void add_job(struct cli *cli, struct table *table, const struct json *job)

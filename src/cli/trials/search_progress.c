@@ -14,6 +14,7 @@
 #include "cli/output/progress_line.h"
 #include "data/json/json.h"
 #include "search/preview.h"
+#include "wire/report.h"
 
 enum { ASK_EVERY_US = 1000 * 1000, REPLY_LIMIT = 64 << 20, START_LEAST_S = 10 };
 
@@ -114,6 +115,17 @@ static void put_time_left(struct search_progress *progress, const struct json *e
                    format_duration(progress->cli, (int64_t)left));
 }
 
+/* What a trial does before it trains, as far as it is about its environment. */
+static const char *build_status(struct search_progress *progress, struct arena *mem)
+{
+    const struct json *reply = ask(
+        progress, "/trials?limit=1&states=STATE_RUNNING&states=STATE_STARTING", mem);
+    const struct json *trials = json_get(reply, "trials");
+    const char *status = json_str(json_get(json_first(trials), "runnerState"), "");
+
+    return strncmp(status, STATUS_BUILDING, strlen(STATUS_BUILDING)) ? NULL : status;
+}
+
 static void put_line(struct search_progress *progress, const struct json *e,
                      struct arena *mem)
 {
@@ -123,8 +135,14 @@ static void put_line(struct search_progress *progress, const struct json *e,
     const char *type = json_str(json_get(e, "searcherType"), "single");
     const char *best = format_number(cli, json_get(e, "bestTrialSearcherMetric"));
     bool runs = !strcmp(state, "RUNNING");
+    double done = 0;
+    const char *build = NULL;
 
     buf_printf(&text, "experiment %" PRId64 ": ", progress->id);
+    if (!json_number(json_get(e, "progress"), &done) || !(done > 0))
+        build = build_status(progress, mem);
+    if (build)
+        buf_printf(&text, "%s; ", build);
     if (!runs)
         buf_printf(&text, "%s, ", state);
     if (strcmp(type, "single") != 0)

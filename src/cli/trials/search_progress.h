@@ -3,6 +3,8 @@
  *
  *   experiment 3: 12 of 64 trials done, 4 running, best loss 0.0123, about 3m 20s left
  *
+ *   experiment 3: building the environment (2 packages found): Collecting numpy; 0 % done
+ *
  * Without a terminal (progress_line.h) nothing is asked.  It has a connection of its own,
  * because that of the command may be busy with a stream of log lines. */
 #ifndef CLI_TRIALS_SEARCH_PROGRESS_H

@@ -17,7 +17,7 @@ enum {
     LINES_AROUND = 4 /* header, last line, an empty line and the prompt */
 };
 
-/* The words of --sort; option_tables.c has the same list. */
+/* The words of --sort; options/experiment_tables.c has the same list. */
 static const struct {
     const char *word;
     const char *sort_by;

@@ -7,6 +7,7 @@
 
 #include "master/request/request.h"
 #include "model/field.h"
+#include "model/records.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/removal.h"
 #include "store/experiment/experiment.h"
@@ -89,12 +90,14 @@ static void render_progress(struct json_writer *w, const struct experiment *row)
 static void render_experiment_numbers(struct json_writer *w,
                                       const struct experiment_view *v, int64_t now_us)
 {
-    int64_t end_us = v->row.end_us ? v->row.end_us : now_us;
+    const struct work_span span = WORK_SPAN(&v->row);
 
     render_state(w, experiment_state_names[v->row.state], v->live_state);
     jw_time(w, "startTime", v->row.start_us);
     jw_time(w, "endTime", v->row.end_us);
-    jw_i64(w, "duration", (end_us - v->row.start_us) / 1000000);
+    jw_time(w, "pausedSince", v->row.paused_since_us);
+    jw_real(w, "pausedSeconds", (double)v->row.paused_us / 1e6);
+    jw_i64(w, "duration", work_time_us(&span, now_us) / 1000000);
     jw_bool(w, "archived", v->is_archived);
     jw_i64(w, "numTrials", v->num_trials);
     render_progress(w, &v->row);
@@ -333,7 +336,7 @@ det_status render_checkpoint(struct request *req, const char *key,
     jw_i64(w, "storageId", row->storage_id);
     render_training(w, row, &experiment, &trial, metrics);
     jw_bool(w, "held", row->is_held);
-    jw_bool(w, "archived", row->is_late);
+    jw_bool(w, "archived", row->is_archived);
     if (row->state == CHECKPOINT_DELETING)
         st = render_removal(req, row, &mem);
     jw_end_object(w);

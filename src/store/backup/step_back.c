@@ -17,9 +17,10 @@ static const struct sql step_back_sql[] = {
                    " JOIN experiment_configs c ON c.id = t.experiment_id"
                    " WHERE t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
                    "  AND t.latest_checkpoint IS NOT NULL"),
-    SQL(CHECKPOINTS_OF, "SELECT uuid, steps_completed FROM checkpoints"
-                        " WHERE trial_id = $1 AND state = 'COMPLETED' AND NOT is_late"
-                        " ORDER BY steps_completed DESC, report_us DESC"),
+    SQL(CHECKPOINTS_OF,
+        "SELECT uuid, steps_completed FROM checkpoints"
+        " WHERE trial_id = $1 AND state = 'COMPLETED' AND NOT is_archived"
+        " ORDER BY steps_completed DESC, report_us DESC"),
     SQL(RESUME_FROM,
         "UPDATE trials SET latest_checkpoint = $2, latest_steps = $3 WHERE id = $1"),
 };

@@ -23,7 +23,7 @@
 #define CHECKPOINT_COLUMNS                                                             \
     "uuid, task_id, allocation_id, trial_id, experiment_id, state, steps_completed,"   \
     " metadata, resources, size_bytes, report_us, storage_id, searcher_metric,"        \
-    " is_held, is_late"
+    " is_held, is_archived"
 
 enum {
     CHECKPOINT_ADD,
@@ -44,7 +44,7 @@ static const struct sql checkpoint_sql[] = {
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints WHERE uuid = $1"),
     SQL(CHECKPOINT_BEST,
         "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints"
-        " WHERE trial_id = $1 AND state = 'COMPLETED' AND NOT is_late"
+        " WHERE trial_id = $1 AND state = 'COMPLETED' AND NOT is_archived"
         " ORDER BY searcher_metric IS NULL,"
         "  CASE WHEN (SELECT e.smaller_is_better FROM trials t"
         "    JOIN experiments e ON e.id = t.experiment_id WHERE t.id = $1)"
@@ -57,7 +57,7 @@ static const struct sql checkpoint_sql[] = {
         "UPDATE checkpoints SET metadata = $2 WHERE uuid = $1"),
     SQL(CHECKPOINT_SET_METRIC, "UPDATE checkpoints SET searcher_metric = $3"
                                " WHERE trial_id = $1 AND steps_completed = $2"
-                               "  AND NOT is_late"),
+                               "  AND NOT is_archived"),
     SQL(COUNT_FOR_TRIAL, "UPDATE trials SET checkpoint_count = checkpoint_count + $2,"
                          "  checkpoint_size = checkpoint_size + $3"
                          " WHERE id = $1"),
@@ -84,7 +84,8 @@ const struct field checkpoint_fields[] = {
     FIELD(I64, checkpoint, storage_id, "where it is stored"),
     FIELD_OPTIONAL(F64, checkpoint, searcher_metric, "of the validation at its steps"),
     FIELD(BOOL, checkpoint, is_held, "another trial began from it"),
-    FIELD(BOOL, checkpoint, is_late, "its run was given up before it was reported"),
+    FIELD(BOOL, checkpoint, is_archived,
+          "nothing resumes from it, ranks or deletes it"),
     FIELD_END,
 };
 
@@ -168,7 +169,7 @@ det_status store_checkpoint_add(struct db *db, const struct checkpoint *row,
             "steps",
             row->uuid);
     st = row_put(db, &checkpoint_sql[CHECKPOINT_ADD], checkpoint_fields, row, err);
-    if (!st && !row->has_searcher_metric && !row->is_late)
+    if (!st && !row->has_searcher_metric && !row->is_archived)
         st = add_metric(db, row, &mem, err);
     if (!st && is_there(row->state))
         st = count_change(db, row, 1, row->size_bytes, err);

@@ -29,8 +29,9 @@ struct checkpoint {
     double searcher_metric; /* of the validation at the same steps */
     bool has_searcher_metric;
     bool is_held; /* another trial began from it: it is not collected */
-    bool is_late; /* its run was given up before, or it holds kept files: it is kept and
-                     counts nowhere */
+    /* Its run was given up before, or it holds kept files: no run resumes from it, it has
+     * no rank, and no policy deletes it. */
+    bool is_archived;
 };
 extern const struct field checkpoint_fields[];
 

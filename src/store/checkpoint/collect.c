@@ -122,7 +122,7 @@ static const struct sql collect_sql[] = {
     SQL(COLLECT_ITEMS, "SELECT uuid, steps_completed, report_us, is_held, is_top,"
                        "  searcher_metric FROM checkpoints"
                        " WHERE trial_id = $1 AND state = 'COMPLETED'"
-                       "  AND NOT is_late"), /* people decide about these */
+                       "  AND NOT is_archived"), /* people decide about these */
     SQL(COLLECT_WITH_SOME,
         "SELECT DISTINCT trial_id FROM checkpoints"
         " WHERE experiment_id = $1 AND state = 'COMPLETED' ORDER BY trial_id"),
@@ -141,7 +141,7 @@ static const struct sql collect_sql[] = {
         "  AND t.state NOT IN ('COMPLETED', 'CANCELED', 'ERROR')"
         "  AND (t.latest_checkpoint IS NULL OR t.latest_checkpoint = c.uuid"
         "   OR c.steps_completed >= t.latest_steps)" /* checkpoint_keep.h, rule 5 */
-        "  AND NOT c.is_late"
+        "  AND NOT c.is_archived"
         " WHERE c.uuid = $1"),
     SQL(CHECKPOINT_GOING, "UPDATE checkpoints SET state = 'DELETING', is_top = FALSE"
                           " WHERE uuid = $1 AND state NOT IN ('DELETING', 'DELETED')"),

@@ -33,14 +33,15 @@ static const struct sql experiment_sql[] = {
     SQL(EXPERIMENT_ADD,
         "INSERT INTO experiments (id, state, job_id, owner_id, project_id, parent_id,"
         "  resource_pool, priority, weight, max_slots, submitted_us, start_us, end_us,"
-        "  progress, trials, search_seq, snapshot_seq, starter_id, name, description, "
-        "labels,"
+        "  progress, trials, search_seq, snapshot_seq, starter_id, paused_us,"
+        "  paused_since_us, name, description, labels,"
         "  searcher_type, searcher_metric, smaller_is_better, log_retention_days,"
         "  files_size, is_unmanaged, external_id)"
         " VALUES ($1, $2, $3, $4,"
         "  COALESCE((SELECT p.id FROM projects p WHERE p.id = $5), 1), $6, $9, $10, "
         "$11, $12, $13, $14, $15, $16, $17,"
-        "  $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)"
+        "  $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31,"
+        "  $32)"
         " ON CONFLICT (external_id) WHERE external_id IS NOT NULL"
         "  AND state NOT IN ('DELETING', 'DELETE_FAILED') DO NOTHING"),
     SQL(EXPERIMENT_ADD_CONFIG,
@@ -53,7 +54,7 @@ static const struct sql experiment_sql[] = {
         "  parent_id = $6, resource_pool = $9, priority = $10, weight = $11,"
         "  max_slots = $12, submitted_us = $13, start_us = $14, end_us = $15,"
         "  progress = $16, trials = $17, search_seq = $18, snapshot_seq = $19,"
-        "  starter_id = $20"
+        "  starter_id = $20, paused_us = $21, paused_since_us = $22"
         " WHERE id = $1"),
     SQL(EXPERIMENT_TRIALS,
         "SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id"),

@@ -37,7 +37,14 @@ det_status store_experiment_put(struct db *db, const struct experiment *row,
 /* ---- views ----------------------------------------------------------------------- */
 
 /* What an ACTIVE experiment or trial is doing. */
-enum live_state { LIVE_NONE, LIVE_QUEUED, LIVE_PULLING, LIVE_STARTING, LIVE_RUNNING };
+enum live_state {
+    LIVE_NONE,
+    LIVE_QUEUED,
+    LIVE_PULLING,
+    LIVE_STARTING,
+    LIVE_RUNNING,
+    LIVE_STATES
+};
 extern const char *const live_state_names[]; /* "", "QUEUED", ... */
 /* Its bit in a set of states that also holds stored ones: behind all of these. */
 #define LIVE_BIT(live) (UINT32_C(1) << (24 + (live)))

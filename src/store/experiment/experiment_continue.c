@@ -20,7 +20,7 @@ enum { CONFIG_MEM = 64 << 20 };
 /* The latest of a trial's checkpoints that still exists, known to the heart or not. */
 #define STILL_THERE(what)                                                              \
     "(SELECT c." what " FROM checkpoints c"                                            \
-    "  WHERE c.trial_id = t.id AND c.state = 'COMPLETED' AND NOT c.is_late"            \
+    "  WHERE c.trial_id = t.id AND c.state = 'COMPLETED' AND NOT c.is_archived"        \
     "  ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid LIMIT 1)"
 
 static const struct sql experiment_continue_sql[] = {

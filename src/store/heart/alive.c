@@ -22,7 +22,7 @@ static const struct sql alive_sql[] = {
         "c.config,"
         "  c.original_config, e.resource_pool, e.priority, e.weight, e.max_slots,"
         "  e.submitted_us, e.start_us, e.end_us, e.progress, e.trials, e.search_seq,"
-        "  e.snapshot_seq, e.starter_id"
+        "  e.snapshot_seq, e.starter_id, e.paused_us, e.paused_since_us"
         "  FROM experiments e LEFT JOIN experiment_configs c ON c.id = e.id"
         " WHERE " EXPERIMENT_IS_ALIVE " ORDER BY e.id"),
     SQL(ALIVE_TRIALS,

@@ -46,7 +46,7 @@ enum {
     "  THEN COALESCE((SELECT MAX(CASE a.state WHEN 'RUNNING' THEN 4"                   \
     "  WHEN 'STARTING' THEN 3 WHEN 'PULLING' THEN 2 ELSE 1 END) FROM allocations a"    \
     "  WHERE a.experiment_id = e.id AND a.state <> 'TERMINATED'), 1) ELSE 0 END,"      \
-    " e.owner_id, e.start_us, e.end_us, e.progress,"                                   \
+    " e.owner_id, e.start_us, e.end_us, e.paused_us, e.paused_since_us, e.progress,"   \
     " CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"                    \
     "  WHERE n.experiment_id = e.id) ELSE e.trials END,"                               \
     " e.checkpoint_size, e.checkpoint_count, e.priority, e.project_id, e.is_archived," \
@@ -372,6 +372,8 @@ static bool read_columns(struct roster *roster, struct roster_row *row,
     owner = db_col_i64(q);
     row->start_us = db_col_i64(q);
     row->end_us = db_col_i64(q);
+    row->paused_us = db_col_i64(q);
+    row->paused_since_us = db_col_i64(q);
     row->progress = db_col_f64(q);
     row->trials = db_col_i64(q);
     row->checkpoint_size = db_col_i64(q);

@@ -41,6 +41,8 @@ struct roster_row {
     int64_t id; /* 0: the place is free */
     int64_t start_us;
     int64_t end_us;
+    int64_t paused_us;
+    int64_t paused_since_us;
     int64_t trials;
     int64_t checkpoint_size;
     int64_t checkpoint_count;

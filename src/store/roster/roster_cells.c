@@ -5,7 +5,6 @@
  * roster reads two texts per experiment. */
 #include "store/roster/roster_cells.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 #include "base/memory/buf.h"
 #include "data/json/json.h"
 #include "data/json/json_walk.h"
-#include "data/number.h"
+#include "model/table_query.h"
 #include "store/roster/roster.h"
 
 enum { ESCAPE_MEMORY = 1 << 20, OBJECTS_DEEP = 32 };
@@ -115,9 +114,9 @@ static void copy_text(const char *text, size_t len, char *out, size_t most)
     out[len] = '\0';
 }
 
-/* The text of a JSON string; `text` begins behind its quote. */
-static void plain_text(struct cell_reader *reader, const char *text, size_t len,
-                       char *out, size_t most)
+/* The name of a member; `text` begins behind its quote. */
+static void copy_key(struct cell_reader *reader, const char *text, size_t len,
+                     char *out, size_t most)
 {
     CLEANUP(arena_done) struct arena mem = ARENA_INIT(ESCAPE_MEMORY);
     struct json *value = NULL;
@@ -150,42 +149,23 @@ static void add_cell(struct cell_reader *reader, const char *name, const char *t
         (struct roster_cell){column->place, known ? known->place + 1 : 0, number};
 }
 
-static bool is_special_number(const char *text, double *ret_number)
-{
-    static const struct {
-        const char *text;
-        double number;
-    } known[] = {{"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY}};
-
-    for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (!strcmp(text, known[i].text)) {
-            *ret_number = known[i].number;
-            return true;
-        }
-    return false;
-}
-
 static void read_value(struct cell_reader *reader, const char *name,
                        const struct json_part *part)
 {
+    CLEANUP(arena_done) struct arena mem = ARENA_INIT(ESCAPE_MEMORY);
     char text[CELL_TEXT_MOST + 1];
-    size_t len = part->value_len;
-    double number;
+    struct query_cell cell;
 
-    if (number_to_real(part->value, len, &number)) {
-        add_cell(reader, name, NULL, number);
+    if (!query_cell_of_json(part->value, part->value_len, &mem, &cell)) {
+        reader->has_failed = true;
         return;
     }
-    if (*part->value == 'n') /* null */
+    if (cell.kind == QUERY_CELL_NUMBER)
+        add_cell(reader, name, NULL, cell.number);
+    if (cell.kind != QUERY_CELL_TEXT)
         return;
-    if (*part->value == '"')
-        plain_text(reader, part->value + 1, len - 2, text, CELL_TEXT_MOST);
-    else
-        copy_text(part->value, len, text, CELL_TEXT_MOST);
-    if (*part->value == '"' && is_special_number(text, &number))
-        add_cell(reader, name, NULL, number);
-    else
-        add_cell(reader, name, text, 0);
+    copy_text(cell.text, cell.len, text, CELL_TEXT_MOST);
+    add_cell(reader, name, text, 0);
 }
 
 /* `prefix` ends with a point.  Objects inside hyperparameters are groups of them. */
@@ -204,8 +184,8 @@ static void read_object(struct cell_reader *reader, const char *prefix,
         if (start + part.key_len >= CELL_NAME_MOST || !part.value_len)
             continue;
         memcpy(name, prefix, start);
-        plain_text(reader, part.key, part.key_len, name + start,
-                   CELL_NAME_MOST - start - 1);
+        copy_key(reader, part.key, part.key_len, name + start,
+                 CELL_NAME_MOST - start - 1);
         if (!is_object)
             read_value(reader, name, &part);
         else if (!is_metric && depth < OBJECTS_DEEP) {

@@ -228,11 +228,11 @@ static const struct {
 
 static int64_t made_value(const struct roster_row *row, const struct order *order)
 {
-    int64_t end_us = row->end_us ? row->end_us : order->now_us;
+    const struct work_span span = WORK_SPAN(row);
 
     if (order->sort == ROSTER_BY_STATE)
         return rank_of_state(row->state);
-    return row->start_us ? end_us - row->start_us : 0;
+    return work_time_us(&span, order->now_us);
 }
 
 static uint64_t key_of(const struct roster_row *row, const struct order *order)

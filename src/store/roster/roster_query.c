@@ -167,9 +167,17 @@ static const char *const *column_names(const void *arg, struct arena *mem)
     return names;
 }
 
+static const char *const *column_words(const void *arg, uint32_t place,
+                                       struct arena *mem)
+{
+    (void)arg;
+    (void)mem;
+    return place == ROSTER_BY_STATE ? roster_state_names : query_any_word;
+}
+
 struct query_columns roster_columns(const struct roster_look *look)
 {
-    return (struct query_columns){look, find_column, column_names};
+    return (struct query_columns){look, find_column, column_names, column_words};
 }
 
 det_status roster_bind(const struct roster_look *look, struct table_query *query,
@@ -236,10 +244,9 @@ static struct query_cell place_cell(const struct roster_look *look,
 
 static struct query_cell duration_cell(const struct roster_look *look)
 {
-    const struct roster_row *row = look->row;
-    int64_t end_us = row->end_us ? row->end_us : look->now_us;
+    const struct work_span span = WORK_SPAN(look->row);
 
-    return row->start_us ? number_cell((double)(end_us - row->start_us) / 1e6)
+    return span.start_us ? number_cell((double)work_time_us(&span, look->now_us) / 1e6)
                          : (struct query_cell){0};
 }
 

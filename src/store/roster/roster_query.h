@@ -11,6 +11,7 @@
 #define STORE_ROSTER_ROSTER_QUERY_H
 
 #include "model/field.h"
+#include "model/records.h"
 #include "model/table_query.h"
 #include "store/roster/roster.h"
 #include "store/roster/roster_find.h"

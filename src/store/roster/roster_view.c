@@ -19,7 +19,8 @@ static const struct sql roster_view_sql[] = {
         "  LENGTH(e.description), LENGTH(e.notes),"
         "  CASE WHEN LENGTH(e.labels) > 100000 THEN '[]' ELSE e.labels END,"
         "  e.owner_id,"
-        "  COALESCE(u.username, ''), e.start_us, e.end_us, e.progress,"
+        "  COALESCE(u.username, ''), e.start_us, e.end_us, e.paused_us, "
+        "e.paused_since_us, e.progress,"
         "  CASE WHEN e.is_unmanaged THEN (SELECT COUNT(*) FROM trials n"
         "   WHERE n.experiment_id = e.id) ELSE e.trials END,"
         "  COALESCE(e.searcher_type, ''), SUBSTR(COALESCE(e.searcher_metric, ''), 1, "
@@ -58,6 +59,8 @@ static const struct field view_fields[] = {
     FIELD(STR, roster_view, username, "their name"),
     FIELD(I64, roster_view, start_us, "when it began"),
     FIELD(I64, roster_view, end_us, "when it ended"),
+    FIELD(I64, roster_view, paused_us, "how long it was paused, before"),
+    FIELD(I64, roster_view, paused_since_us, "since when it is; 0: it is not"),
     FIELD(F64, roster_view, progress, "its progress"),
     FIELD(I64, roster_view, trials, "its number of trials"),
     FIELD(STR, roster_view, searcher_type, "its search method"),

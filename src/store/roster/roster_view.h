@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "model/records.h"
 #include "model/states.h"
 
 struct arena;
@@ -26,6 +27,8 @@ struct roster_view {
     const char *username;
     int64_t start_us;
     int64_t end_us;
+    int64_t paused_us;
+    int64_t paused_since_us;
     double progress;
     int64_t trials;
     const char *searcher_type;

@@ -38,8 +38,9 @@ class Points(torch.utils.data.Dataset):
 
 
 class Module(pl.LightningModule):
-    def __init__(self, kill_at=None, plateau=False):
+    def __init__(self, kill_at=None, plateau=False, means=False):
         super().__init__()
+        self.means = means
         torch.manual_seed(7)
         self.net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.3), torch.nn.Linear(4, 1))
         self.kill_at, self.plateau = kill_at, plateau
@@ -49,6 +50,8 @@ class Module(pl.LightningModule):
             children.kill_me()
         loss = torch.nn.functional.mse_loss(self.net(batch[0])[:, 0], batch[1])
         self.log("train_loss", loss)
+        if self.means:
+            self.log("mean", loss, on_step=False, on_epoch=True)
         return loss
 
     def validation_step(self, batch, batch_idx):
@@ -64,6 +67,17 @@ class Module(pl.LightningModule):
             scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, factor=0.5, threshold=0.9)
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "monitor": "val_loss"}}
         return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)}
+
+
+class Killing(DetLogger):
+    """Kills the process when it would report this metric of this step."""
+
+    place = None
+
+    def log_metrics(self, metrics, step=None):
+        if self.place and self.place[0] in metrics and self._trainer.global_step == self.place[1]:
+            children.kill_me()
+        super().log_metrics(metrics, step)
 
 
 class Noting(core._train.TrainContext):
@@ -102,6 +116,8 @@ def train(
     resume=True,
     twice=False,
     after=False,
+    means=False,
+    kill_report=None,
     **more,
 ):
     """5 steps per epoch, 15 in all; returns the weights and the reports."""
@@ -114,7 +130,9 @@ def train(
         if stop_at is not None:
             asks = iter(range(1, 1000))
             context.preempt.should_preempt = lambda: next(asks) >= stop_at
-        module = Module(kill_at, plateau)
+        module = Module(kill_at, plateau, means)
+        reporter = Killing(context)
+        reporter.place = kill_report
         settings = dict(max_epochs=3, log_every_n_steps=2, accelerator="cpu", enable_progress_bar=False)
         settings.update(enable_model_summary=False, default_root_dir=os.environ["HOME"], **more)
         if is_ranked:
@@ -124,7 +142,7 @@ def train(
             torch.manual_seed(os.getpid())
         trainer = pl.Trainer(
             callbacks=[callback, *([DetCallback(context)] if twice else [])],
-            logger=DetLogger(context),
+            logger=reporter,
             **settings,
         )
         trainer.fit(
@@ -210,6 +228,18 @@ class Lightning(Offline):
             self.kill(name, *places, **settings)
             self.assertEqual(self.well(self.train(name, **settings))["weights"], whole, settings)
 
+    def test_no_report_is_lost_between_a_checkpoint_and_it(self):
+        # After a batch that is saved, and after an epoch that is saved.
+        for place, settings in ((("train_loss", 4), {}), (("mean", 10), {"means": True, "batches": None})):
+            whole = self.well(self.train("whole" + place[0], **settings))
+            done = self.train(place[0], kill_report=place, **settings)
+            self.assertEqual(done["code"], children.KILLED, done["log"][-3000:])
+            value = self.well(self.train(place[0], **settings))
+            self.assertIn(place[1], self.steps(value, "training", place[0]))
+            self.assertEqual(value["weights"], whole["weights"])
+            for each in value["seen"]:
+                self.assertIn(each, whole["seen"])
+
     def test_where_lightning_is_not_exact(self):
         whole = self.well(self.train("whole", kind="plain", noise=True))["weights"]
         # A loader of PyTorch's own: exact from the beginning of an epoch, and not in its middle.
@@ -227,17 +257,20 @@ class Lightning(Offline):
 
     def test_a_training_that_is_asked_to_stop(self):
         whole = self.well(self.train("whole", val_check_interval=2, min_epochs=3))
-        seen = []
+        seen, trained = [], []
         # After a batch, after a validation in the middle of an epoch, at the end of one.
         for stop_at, steps in ((1, 1), (1, 2), (3, 5), (2, 7)):
             value = self.well(self.train("run", stop_at=stop_at, val_check_interval=2, min_epochs=3))
             self.assertEqual((value["is_preempted"], value["steps"], value["limit"]), (True, steps, 1.0))
             self.assertNotIn(1.0, value["progress"])
             seen += self.steps(value, "validation", "val_loss")
+            trained += self.steps(value, "training", "train_loss")
         value = self.well(self.train("run", val_check_interval=2, min_epochs=3))
         self.assertEqual(value["weights"], whole["weights"])
         seen += self.steps(value, "validation", "val_loss")
+        trained += self.steps(value, "training", "train_loss")
         self.assertEqual(seen, self.steps(whole, "validation", "val_loss"))
+        self.assertEqual(trained, self.steps(whole, "training", "train_loss"))
 
     def test_two_ranks(self):
         def both(name, **settings):

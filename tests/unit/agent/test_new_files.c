@@ -51,6 +51,12 @@ static const char *sentence(struct folder *f, const char *pattern)
     return new_files_sentence(&f->files, &f->mem);
 }
 
+static const char *unmatched(struct folder *f, const struct field_strs *keep)
+{
+    CHECK_OK(new_files_find(&f->files, f->dir, keep, &f->mem, &test_err));
+    return new_files_unmatched(&f->files, &f->mem);
+}
+
 #define BEGIN(f) CHECK_OK(new_files_begin(&(f)->files, (f)->dir, &(f)->mem, &test_err))
 #define HINT     "; the key 'keep' of the configuration saves files with the trial"
 
@@ -141,4 +147,23 @@ TEST(files_beyond_the_most_that_are_kept_are_counted)
                                     "are; put them into an archive");
     CHECK(new_files_lose_some(&f.files));
     CHECK_EQ(f.files.kept.count, NEW_FILES_KEPT);
+}
+
+TEST(patterns_that_match_no_new_file_are_named)
+{
+    static const char *patterns[] = {"*.pt", "old.onnx", "out/*", "*.csv"};
+    static const struct field_strs all = {patterns, 4}, one = {patterns, 1};
+    FOLDER(f);
+    FOLDER(g);
+
+    put(&f, "old.onnx", 3);
+    BEGIN(&f);
+    put(&f, "model.pt", 3);
+    put(&f, "log.csv", 3);
+    CHECK_STR(unmatched(&f, &all),
+              "no new file matches 'old.onnx', 'out/*' of the key 'keep'");
+    CHECK_EQ(f.files.kept.count, 2);
+    BEGIN(&g);
+    put(&g, "model.pt", 3);
+    CHECK(!unmatched(&g, &one));
 }

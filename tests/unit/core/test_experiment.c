@@ -282,6 +282,42 @@ TEST(a_paused_experiment_that_is_canceled_ends_at_once)
     CHECK_EQ(bed.trial[4].id, 0); /* a search that is stopped gets no new trials */
 }
 
+static int64_t duration_s(const struct bed *bed)
+{
+    const struct experiment *row = &bed->experiment[1];
+
+    return work_time_us(&(struct work_span)WORK_SPAN(row), bed->now_us) / SECOND_US;
+}
+
+TEST(the_duration_of_an_experiment_does_not_count_its_pauses)
+{
+    int64_t stopped_us;
+    BED(bed);
+
+    bed_join(&bed, "a", 8);
+    bed_submit(&bed, &(struct wish){.slots = 1, .is_paused = true});
+
+    bed.now_us += 100 * (int64_t)SECOND_US;
+    CHECK_EQ(duration_s(&bed), 0);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_ACTIVATE), DET_OK);
+    bed.now_us += 10 * (int64_t)SECOND_US;
+    CHECK_EQ(duration_s(&bed), 10);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
+    bed.now_us += 1000 * (int64_t)SECOND_US;
+    CHECK_EQ(duration_s(&bed), 10);
+    CHECK_EQ(bed_act(&bed, 1, ACTION_ACTIVATE), DET_OK);
+    bed.now_us += 5 * (int64_t)SECOND_US;
+    CHECK_EQ(bed_act(&bed, 1, ACTION_PAUSE), DET_OK);
+    bed.now_us += 1000 * (int64_t)SECOND_US;
+    stopped_us = bed.now_us;
+    CHECK_EQ(bed_act(&bed, 1, ACTION_KILL), DET_OK);
+    bed_exit(&bed, bed_run(&bed, 1), 0, EXIT_KILLED);
+    CHECK_EQ(bed.experiment[1].state, EXPERIMENT_CANCELED);
+    bed.now_us += 1000 * (int64_t)SECOND_US;
+    CHECK_EQ(duration_s(&bed),
+             15 + (bed.experiment[1].end_us - stopped_us) / SECOND_US);
+}
+
 TEST(actions_that_make_no_sense_are_refused)
 {
     BED(bed);

@@ -20,7 +20,9 @@ static const struct {
                {"start", QUERY_TIME},          {"checkpointSize", QUERY_SIZE},
                {"hp.lr", QUERY_ANY},           {"hp.opt", QUERY_ANY},
                {"hp.loss", QUERY_ANY},         {"hp.my rate", QUERY_ANY},
-               {"validation.loss", QUERY_ANY}, {"validation.val_loss", QUERY_ANY}};
+               {"validation.loss", QUERY_ANY}, {"validation.val_loss", QUERY_ANY},
+               {"state", QUERY_TEXT}};
+enum { STATE = ARRAY_LEN(columns) - 1 };
 
 static bool find_column(const void *arg, const char *name, uint32_t *ret_place,
                         enum query_kind *ret_kind)
@@ -45,7 +47,18 @@ static const char *const *column_names(const void *arg, struct arena *mem)
     return names;
 }
 
-static const struct query_columns table = {NULL, find_column, column_names};
+static const char *const *column_words(const void *arg, uint32_t place,
+                                       struct arena *mem)
+{
+    static const char *const states[] = {"ACTIVE", "COMPLETED", "ERROR", NULL};
+
+    (void)arg;
+    (void)mem;
+    return place == STATE ? states : query_any_word;
+}
+
+static const struct query_columns table = {NULL, find_column, column_names,
+                                           column_words};
 
 #define NUMBER(x)                                                                      \
     {                                                                                  \
@@ -60,7 +73,7 @@ static const struct query_columns table = {NULL, find_column, column_names};
 static const struct query_cell cells[ARRAY_LEN(columns)] = {
     NUMBER(7),    TEXT("ResNet run"), TEXT("baseline"), NUMBER(5400), NUMBER(1.8e15),
     NUMBER(2048), NUMBER(0.001),      TEXT("Adam"),     {0},          {0},
-    NUMBER(NAN),  NUMBER(0.25)};
+    NUMBER(NAN),  NUMBER(0.25),       TEXT("COMPLETED")};
 
 static bool term_matches(void *row, const struct query_term *term)
 {
@@ -142,6 +155,11 @@ TEST(comparisons_hold_or_not)
         {"'nothing like it'", false},
         {"\"hp.my rate\" = none", true},
         {"\"my rate\" != 3", true},
+        {"state = completed", true},
+        {"state = ERROR,Completed", true},
+        {"state != error", true},
+        {"state ~ comp", true},
+        {"state = none", false},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -223,6 +241,10 @@ TEST(mistakes_name_the_column_and_the_character)
         {"name = \xc3\xa9 and lrr = 1", "'lrr' at character 14"},
         {"id = ,7", "expected a value at character 6"},
         {"= 7", "expected a column at character 1, found '='"},
+        {"state = BOGUS",
+         "column 'state': there is no 'BOGUS' (character 9); known are "
+         "ACTIVE, COMPLETED, ERROR"},
+        {"id = 7 and state != ERROR, \"compleeted\"", "no 'compleeted' (character 28)"},
     };
     bool is_match;
 

@@ -274,13 +274,14 @@ TEST(a_trial_does_not_step_back_to_a_late_checkpoint)
     here.io = p.w.io;
     add_experiment(&p.w, 1, "{\"checkpoint_storage\":{\"host_path\":\"/cp\"}}");
     add_trial(&p.w, 1, 1);
-    CHECK_OK(db_exec(p.w.db,
-                     "UPDATE trials SET latest_checkpoint = 'gone', latest_steps = 9;"
-                     "INSERT INTO checkpoints (uuid, trial_id, experiment_id, state,"
-                     "  steps_completed, size_bytes, storage_id, report_us, is_late)"
-                     " VALUES ('good', 1, 1, 'COMPLETED', 3, 0, 1, 1, FALSE),"
-                     "  ('late', 1, 1, 'COMPLETED', 5, 0, 1, 2, TRUE)",
-                     &test_err));
+    CHECK_OK(
+        db_exec(p.w.db,
+                "UPDATE trials SET latest_checkpoint = 'gone', latest_steps = 9;"
+                "INSERT INTO checkpoints (uuid, trial_id, experiment_id, state,"
+                "  steps_completed, size_bytes, storage_id, report_us, is_archived)"
+                " VALUES ('good', 1, 1, 'COMPLETED', 3, 0, 1, 1, FALSE),"
+                "  ('late', 1, 1, 'COMPLETED', 5, 0, 1, 2, TRUE)",
+                &test_err));
     CHECK_OK(io_mkdir(p.w.io, "/cp/good", true, &test_err));
     CHECK_OK(io_mkdir(p.w.io, "/cp/late", true, &test_err));
     CHECK_OK(step_back(&here, p.w.db, &trials, &test_err));

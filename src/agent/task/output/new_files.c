@@ -71,30 +71,27 @@ det_status new_files_begin(struct new_files *files, const char *dir, struct aren
                                                    : err_default(err, DET_NOMEM);
 }
 
-struct search {
-    const struct field_strs *keep;
-    struct arena *mem;
-};
-
-static bool is_wanted(const struct field_strs *keep, const char *path)
+/* Goes through all patterns, to know which of them match a file. */
+static bool is_wanted(struct new_files *files, const char *path)
 {
-    for (size_t i = 0; i < keep->count; i++)
-        if (glob_matches_file(keep->at[i], path))
-            return true;
-    return false;
+    bool is_match = false;
+
+    for (size_t i = 0; i < files->keep->count; i++)
+        if (glob_matches_file(files->keep->at[i], path))
+            files->is_matched[i] = is_match = true;
+    return is_match;
 }
 
 static bool note_new(struct new_files *files, const char *path, uint64_t size_bytes,
                      void *arg)
 {
-    const struct search *search = arg;
-    struct new_file file = {arena_strdup(search->mem, path), size_bytes};
+    struct new_file file = {arena_strdup(arg, path), size_bytes};
 
     if (smap_get(&files->known, path))
         return true;
     if (!file.path)
         return false;
-    if (!is_wanted(search->keep, path))
+    if (!is_wanted(files, path))
         return vec_push(&files->left, file);
     if (files->kept.count < NEW_FILES_KEPT)
         return vec_push(&files->kept, file);
@@ -116,9 +113,9 @@ det_status new_files_find(struct new_files *files, const char *dir,
                           const struct field_strs *keep, struct arena *mem,
                           struct err *err)
 {
-    struct search search = {keep, mem};
-
-    if (!walk_files(files, dir, note_new, &search))
+    files->keep = keep;
+    files->is_matched = arena_array(mem, bool, keep->count + 1);
+    if (!files->is_matched || !walk_files(files, dir, note_new, mem))
         return err_default(err, DET_NOMEM);
     files->misses_some = files->is_huge && keep->count;
     if (files->is_huge) {
@@ -167,6 +164,19 @@ const char *new_files_sentence(const struct new_files *files, struct arena *mem)
                                "with the trial",
                                text)
                 : NULL;
+}
+
+const char *new_files_unmatched(const struct new_files *files, struct arena *mem)
+{
+    size_t patterns = files->is_matched && !files->is_huge ? files->keep->count : 0;
+    const char *text = NULL;
+
+    for (size_t i = 0; i < patterns; i++)
+        if (!files->is_matched[i])
+            text =
+                arena_printf(mem, "%s%s'%.80s'", text ? text : "",
+                             text ? ", " : "no new file matches ", files->keep->at[i]);
+    return text ? arena_printf(mem, "%s of the key 'keep'", text) : NULL;
 }
 
 bool new_files_lose_some(const struct new_files *files)

@@ -35,24 +35,29 @@ struct new_file {
 };
 
 struct new_files {
-    struct map known;          /* paths before the start */
-    VEC(struct new_file) kept; /* to be saved, at most NEW_FILES_KEPT */
-    VEC(struct new_file) left; /* the largest first */
-    bool is_huge;              /* too many entries: nothing is known */
-    bool misses_some;          /* ... although some should be kept */
-    size_t cut;                /* files to be kept beyond NEW_FILES_KEPT */
+    struct map known;              /* paths before the start */
+    VEC(struct new_file) kept;     /* to be saved, at most NEW_FILES_KEPT */
+    VEC(struct new_file) left;     /* the largest first */
+    bool is_huge;                  /* too many entries: nothing is known */
+    bool misses_some;              /* ... although some should be kept */
+    size_t cut;                    /* files to be kept beyond NEW_FILES_KEPT */
+    const struct field_strs *keep; /* the patterns; borrowed */
+    bool *is_matched;              /* by pattern */
 };
 
 /* Notes what is in the directory.  Paths are in `mem`. */
 det_status new_files_begin(struct new_files *files, const char *dir, struct arena *mem,
                            struct err *err);
-/* Finds the new ones.  Call it once, after new_files_begin(). */
+/* Finds the new ones.  Call it once, after new_files_begin().  Borrows `keep`. */
 det_status new_files_find(struct new_files *files, const char *dir,
                           const struct field_strs *keep, struct arena *mem,
                           struct err *err);
 /* "2 new files were not kept: model.pt, 3.1MB; log.csv, 2.0KB; ...", in `mem`.  NULL:
  * there are none, or out of memory. */
 const char *new_files_sentence(const struct new_files *files, struct arena *mem);
+/* "no new file matches '*.pt' of 'keep'", in `mem`.  NULL: every pattern matches one, or
+ * out of memory. */
+const char *new_files_unmatched(const struct new_files *files, struct arena *mem);
 /* Whether files that the configuration names are not kept. */
 bool new_files_lose_some(const struct new_files *files);
 void new_files_done(struct new_files *files);

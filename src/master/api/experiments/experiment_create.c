@@ -325,7 +325,8 @@ det_status api_create_experiment(struct request *req)
     if (!state)
         return DET_NOMEM;
     if (body->template_name && *body->template_name)
-        return err_set(req->err, DET_UNSUPPORTED, "templates are not built yet");
+        return err_set(req->err, DET_UNSUPPORTED,
+                       "templates are not built; send the whole configuration");
     if (body->unmanaged)
         return experiment_create_unmanaged(req, body, NULL,
                                            experiment_create_reply_created);

@@ -73,7 +73,7 @@ static const struct field shown_fields[] = {
     FIELD(STR, shown, username, "user name of its owner"),
     FIELD(TIME, shown, start_time, "start time"),
     FIELD(TIME, shown, end_time, "end time"),
-    FIELD(F64, shown, duration, "seconds, until now or its end"),
+    FIELD(F64, shown, duration, "seconds, until now or its end, without pauses"),
     FIELD(I64, shown, trials, "how many"),
     FIELD(STR, shown, searcher_type, "its search method"),
     FIELD(STR, shown, searcher_metric, "the metric of its search"),
@@ -106,7 +106,7 @@ static bool has_progress(const struct roster_view *view)
 
 static struct shown shown_of(const struct roster_view *view, int64_t now_us)
 {
-    int64_t end_us = view->end_us ? view->end_us : now_us;
+    const struct work_span span = WORK_SPAN(view);
 
     return (struct shown){
         .id = view->id,
@@ -122,7 +122,7 @@ static struct shown shown_of(const struct roster_view *view, int64_t now_us)
         .username = view->username,
         .start_time = view->start_us,
         .end_time = view->end_us,
-        .duration = view->start_us ? (double)(end_us - view->start_us) / 1e6 : 0,
+        .duration = (double)work_time_us(&span, now_us) / 1e6,
         .trials = view->trials,
         .searcher_type = view->searcher_type,
         .searcher_metric = view->searcher_metric,

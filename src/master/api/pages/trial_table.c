@@ -355,6 +355,23 @@ static const char *const *trial_column_names(const void *arg, struct arena *mem)
     return mem->has_failed ? NULL : names;
 }
 
+/* The states of trials, and what ACTIVE stands for. */
+static const char *const *trial_column_words(const void *arg, uint32_t place,
+                                             struct arena *mem)
+{
+    const char **words = arena_array(mem, const char *, TRIAL_STATES + LIVE_STATES + 1);
+    size_t count = 0;
+
+    (void)arg;
+    if (place != TRIAL_STATE)
+        return query_any_word;
+    for (size_t i = 0; words && trial_state_names[i]; i++)
+        words[count++] = trial_state_names[i];
+    for (size_t i = LIVE_QUEUED; words && live_state_names[i]; i++)
+        words[count++] = live_state_names[i];
+    return words;
+}
+
 static struct query_cell number_cell(bool is_there, double number)
 {
     return is_there ? (struct query_cell){.kind = QUERY_CELL_NUMBER, .number = number}
@@ -366,29 +383,19 @@ static struct query_cell text_cell(const char *text, size_t len)
     return (struct query_cell){.kind = QUERY_CELL_TEXT, .text = text, .len = len};
 }
 
-/* A value as JSON text; strings with escapes are compared as they are written. */
-static struct query_cell value_cell(struct value value)
-{
-    double number;
-
-    if (!value.text || (value.len == 4 && !memcmp(value.text, "null", 4)))
-        return (struct query_cell){0};
-    if (number_to_real(value.text, value.len, &number))
-        return number_cell(true, number);
-    if (*value.text != '"')
-        return text_cell(value.text, value.len);
-    if (value.len == 5 && !memcmp(value.text, "\"NaN\"", 5))
-        return number_cell(true, NAN);
-    if (value.len == 10 && !memcmp(value.text, "\"Infinity\"", 10))
-        return number_cell(true, INFINITY);
-    if (value.len == 11 && !memcmp(value.text, "\"-Infinity\"", 11))
-        return number_cell(true, -INFINITY);
-    return text_cell(value.text + 1, value.len - 2);
-}
-
 static struct value value_at(const struct row *row, uint32_t column)
 {
     return column < row->width ? row->value[column] : (struct value){0};
+}
+
+static struct query_cell value_cell(struct table *table, struct value value)
+{
+    struct query_cell cell = {0};
+
+    if (value.text &&
+        !query_cell_of_json(value.text, value.len, &table->req->mem, &cell))
+        table->has_failed = true;
+    return cell;
 }
 
 static const char *state_of_trial(const struct trial_line *line)
@@ -425,9 +432,9 @@ static struct query_cell trial_cell(const struct trial_look *look, uint32_t plac
             true, (double)trial_on_slots_us(line->on_slots_us, look->now_us) / 1e6);
     }
     if (place - TRIAL_FIXED < hparams)
-        return value_cell(value_at(row, place - TRIAL_FIXED));
-    return value_cell(
-        value_at(&look->table->metrics->rows[look->at], place - TRIAL_FIXED - hparams));
+        return value_cell(look->table, value_at(row, place - TRIAL_FIXED));
+    return value_cell(look->table, value_at(&look->table->metrics->rows[look->at],
+                                            place - TRIAL_FIXED - hparams));
 }
 
 static bool trial_term_matches(void *arg, const struct query_term *term)
@@ -450,7 +457,8 @@ static bool trial_term_matches(void *arg, const struct query_term *term)
 /* Keeps only the trials that match. */
 static det_status filter_table(struct table *table, const char *text)
 {
-    const struct query_columns columns = {table, find_trial_column, trial_column_names};
+    const struct query_columns columns = {table, find_trial_column, trial_column_names,
+                                          trial_column_words};
     struct request *req = table->req;
     struct trial_look look = {.table = table, .now_us = master_now_us(req->master)};
     struct table_query query;
@@ -464,6 +472,8 @@ static det_status filter_table(struct table *table, const char *text)
             table->rows[kept] = table->rows[look.at];
             table->metrics->rows[kept++] = table->metrics->rows[look.at];
         }
+    if (!st && table->has_failed)
+        return err_default(req->err, DET_NOMEM);
     if (!st)
         table->count = kept;
     return st;

@@ -156,7 +156,7 @@ det_status checkpoints_from_body(const struct checkpoint_body *body,
         .size_bytes = size_bytes,
         .report_us = body->report_time ? body->report_time : now_us,
         .storage_id = body->storage_id,
-        .is_late = is_kept_files(body->metadata),
+        .is_archived = is_kept_files(body->metadata),
     };
     return DET_OK;
 }
@@ -168,7 +168,7 @@ det_status checkpoints_write(struct db *db, const struct checkpoint *row,
     bool is_new;
     det_status st = store_checkpoint_add(db, row, &is_new, err);
 
-    if (st || !is_new || row->is_late)
+    if (st || !is_new || row->is_archived)
         return st;
     event.checkpointed.trial_id = row->trial_id;
     event.checkpointed.run_id = run_id;

@@ -492,7 +492,7 @@ static det_status write_item(struct request *req, struct db *db, struct item *it
         item->metrics.is_late = state->is_late;
         return metrics_write(db, &item->metrics, &req->mem, &is_new, err);
     case REPORT_CHECKPOINT:
-        item->checkpoint->is_late |= state->is_late;
+        item->checkpoint->is_archived |= state->is_late;
         return checkpoints_write(db, item->checkpoint, state->maker.run_id, err);
     case REPORT_PROGRESS:
     case REPORT_EARLY_EXIT:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* option_tables.h - the options of each command, for the rows of commands.c. */
-#ifndef CLI_FRAME_OPTION_TABLES_H
-#define CLI_FRAME_OPTION_TABLES_H
+#ifndef CLI_OPTIONS_OPTION_TABLES_H
+#define CLI_OPTIONS_OPTION_TABLES_H
 
 #include "cli/frame/command_row.h"
 
