@@ -61,7 +61,7 @@ struct http_stream {
     struct net_stream is;
     struct work task; /* stream_step(), and at the end stream_end(); never both */
     struct buf piece;
-    size_t sent; /* of the piece */
+    size_t sent;                     /* of the piece */
     struct http_exchange *next_turn; /* while QUEUED */
     enum http_stream_state state;
     bool has_turn;

@@ -179,7 +179,8 @@ det_status route_find(enum route_method method, const char *path, struct arena *
     if (is_known)
         return err_set(err, DET_UNSUPPORTED, "'%s' does not take %s", path,
                        route_method_names[method]);
-    return err_set(err, DET_NOT_FOUND, "there is nothing at '%s'; see /docs/calls", path);
+    return err_set(err, DET_NOT_FOUND, "there is nothing at '%s'; see /docs/calls",
+                   path);
 }
 
 det_status route_read_query(const struct route *route, const char *query,

@@ -110,7 +110,8 @@ static void watch(struct connection *c)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
 
-    if (c->kind != PROBE && epoll_ctl(crowd.epoll_fd, EPOLL_CTL_ADD, c->fd, &event) != 0)
+    if (c->kind != PROBE &&
+        epoll_ctl(crowd.epoll_fd, EPOLL_CTL_ADD, c->fd, &event) != 0)
         die("epoll_ctl");
 }
 
@@ -125,8 +126,9 @@ static void dial(struct connection *c)
     if (c->fd < 0)
         die("socket");
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    from.sin_addr.s_addr = htonl(
-        INADDR_LOOPBACK + (c->kind == PROBE ? 0 : (uint32_t)((c - crowd.all) % ADDRESSES)));
+    from.sin_addr.s_addr =
+        htonl(INADDR_LOOPBACK +
+              (c->kind == PROBE ? 0 : (uint32_t)((c - crowd.all) % ADDRESSES)));
     setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (bind(c->fd, (struct sockaddr *)&from, sizeof(from)) != 0 ||
@@ -340,8 +342,8 @@ int main(int argc, char **argv)
     crowd.other_token = argv[10];
     crowd.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     crowd.all = calloc((size_t)(number[3] + number[4] + number[5]), sizeof(*crowd.all));
-    crowd.probe = (struct connection){
-        .kind = PROBE, .fd = -1, .reply = calloc(1, REPLY_MAX)};
+    crowd.probe =
+        (struct connection){.kind = PROBE, .fd = -1, .reply = calloc(1, REPLY_MAX)};
     crowd.reports.us = calloc(TIMES_MAX, sizeof(uint32_t));
     crowd.probes.us = calloc(TIMES_MAX, sizeof(uint32_t));
     add(REPORTER, number[3]);

@@ -2,11 +2,11 @@
 /* fault_cli.c - a folder is packed whole or not at all. */
 #include <string.h>
 
-#include "cli/create/pack.h"
 #include "base/compiler.h"
 #include "base/io/io.h"
 #include "base/memory/arena.h"
 #include "base/memory/buf.h"
+#include "cli/create/pack.h"
 #include "data/json/json.h"
 
 #include "tests/fault/sweep.h"

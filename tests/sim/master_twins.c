@@ -19,8 +19,8 @@
 #include "data/json/json.h"
 #include "master/master.h"
 #include "master/master_impl.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 #include "tests/support/test.h"
 
 enum { PORT = 8080, SECOND = 1000000 };

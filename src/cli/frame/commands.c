@@ -12,10 +12,10 @@
 #include "cli/doctor/check_list.h"
 #include "cli/frame/command_functions.h"
 #include "cli/frame/command_row.h"
-#include "cli/options/option_tables.h"
 #include "cli/frame/options.h"
 #include "cli/frame/people_options.h"
 #include "cli/frame/role_options.h"
+#include "cli/options/option_tables.h"
 
 /* ---- nouns ----------------------------------------------------------------------- */
 
@@ -725,13 +725,13 @@ const struct cli_command cli_commands[] = {
                 "not GPUs, the program must import determined before it uses "
                 "TensorFlow.  A task with several nodes is refused."),
 
-    COMMAND("docs", NULL, "[PAGE]", run_docs, 0,
-            "Show the documentation in a browser",
-            .help = "Guide and references of this version, with a search.  They are in the "
-                    "program: neither a network nor a master is needed.  Prints the "
-                    "address, and opens it if there is a screen.  PAGE is a page's name: "
-                    "'det docs checkpoints'.  A master shows the same at its address, "
-                    "below /docs/."),
+    COMMAND("docs", NULL, "[PAGE]", run_docs, 0, "Show the documentation in a browser",
+            .help =
+                "Guide and references of this version, with a search.  They are in the "
+                "program: neither a network nor a master is needed.  Prints the "
+                "address, and opens it if there is a screen.  PAGE is a page's name: "
+                "'det docs checkpoints'.  A master shows the same at its address, "
+                "below /docs/."),
     COMMAND("completion", NULL, "SHELL", run_completion, 0,
             "Print a completion script for bash, zsh or fish",
             .help = "bash:  source <(det completion bash)\n"

@@ -17,8 +17,8 @@
 #include "base/rng.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
-#include "cli/options/option_tables.h"
 #include "cli/frame/options.h"
+#include "cli/options/option_tables.h"
 #include "data/text.h"
 #include "model/field.h"
 

@@ -121,11 +121,12 @@ static void put_of_experiments(struct cli *cli, det_client *client,
     json_each(e, json_get(reply, "experiments")) {
         if (count++ == EXPERIMENTS_MOST)
             return;
-        put_ids(cli, kind,
-                cli_try_get(client,
-                            arena_printf(&cli->mem, "/api/v1/experiments/%" PRId64 "/%s",
-                                         json_i64(json_get(e, "id"), 0), kind->path),
-                            &cli->mem));
+        put_ids(
+            cli, kind,
+            cli_try_get(client,
+                        arena_printf(&cli->mem, "/api/v1/experiments/%" PRId64 "/%s",
+                                     json_i64(json_get(e, "id"), 0), kind->path),
+                        &cli->mem));
     }
 }
 

@@ -7,8 +7,8 @@
 #include "base/memory/buf.h"
 #include "cli/frame/command_row.h"
 #include "cli/frame/commands.h"
-#include "cli/options/option_tables.h"
 #include "cli/frame/parse.h"
+#include "cli/options/option_tables.h"
 
 enum { LINE = 80, NAMES = 26 };
 

@@ -70,8 +70,7 @@ det_status trial_print_table(struct cli *cli, const struct json *trials)
 
 /* ---- one trial ------------------------------------------------------------------- */
 
-det_status trial_print_metrics(struct cli *cli, const struct json *trial,
-                               bool is_named)
+det_status trial_print_metrics(struct cli *cli, const struct json *trial, bool is_named)
 {
     const struct json *summary = json_get(trial, "summaryMetrics");
     static const struct table_column columns[] = {

@@ -20,7 +20,8 @@
 
 #define PAGE_END ".html"
 
-static det_status cache_folder(struct arena *mem, const char **ret_folder, struct err *err)
+static det_status cache_folder(struct arena *mem, const char **ret_folder,
+                               struct err *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
@@ -29,9 +30,9 @@ static det_status cache_folder(struct arena *mem, const char **ret_folder, struc
     if (!has_cache && !(home && *home))
         return err_set(err, DET_NOT_FOUND,
                        "there is no place for the pages: HOME is not set");
-    *ret_folder = has_cache
-                      ? arena_printf(mem, "%s/det/docs-%s", cache, docs_files.hash)
-                      : arena_printf(mem, "%s/.cache/det/docs-%s", home, docs_files.hash);
+    *ret_folder =
+        has_cache ? arena_printf(mem, "%s/det/docs-%s", cache, docs_files.hash)
+                  : arena_printf(mem, "%s/.cache/det/docs-%s", home, docs_files.hash);
     return *ret_folder ? DET_OK : err_default(err, DET_NOMEM);
 }
 
@@ -43,8 +44,8 @@ static det_status write_files(const char *folder, struct arena *mem, struct err 
         const struct webui_file *file = &docs_files.file[i];
         const char *path = arena_printf(mem, "%s/%s", folder, file->path);
 
-        st = path ? io_replace(io_system(), path, file->plain.at, file->plain.len, false,
-                               err)
+        st = path ? io_replace(io_system(), path, file->plain.at, file->plain.len,
+                               false, err)
                   : err_default(err, DET_NOMEM);
     }
     return st;

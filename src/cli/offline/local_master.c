@@ -27,8 +27,8 @@
 #include "config/keys/key_tables.h"
 #include "libdet/client/client.h"
 #include "master/master.h"
-#include "net/net.h"
 #include "net/memory/net_memory.h"
+#include "net/net.h"
 
 enum { PORT = 8080, CONFIG_MEM = 16 << 20 };
 

@@ -179,11 +179,13 @@ static det_status check_is_deleting(struct db *db, int64_t id, struct arena *mem
 static det_status delete_trial(struct db *db, int64_t id, const char *task_id,
                                struct err *err)
 {
-    static const int rows[] = {
-        DELETE_REPORT_MARKS_OF_TRIAL, DELETE_RUN_RECORDS_OF_TRIAL,
-        DELETE_SHARES_OF_TRIAL,       DELETE_ALLOCATIONS_OF_TRIAL,
-        DELETE_CHECKPOINTS_OF_TRIAL,  DELETE_LOADS_OF_TRIAL,
-        DELETE_TRIAL};
+    static const int rows[] = {DELETE_REPORT_MARKS_OF_TRIAL,
+                               DELETE_RUN_RECORDS_OF_TRIAL,
+                               DELETE_SHARES_OF_TRIAL,
+                               DELETE_ALLOCATIONS_OF_TRIAL,
+                               DELETE_CHECKPOINTS_OF_TRIAL,
+                               DELETE_LOADS_OF_TRIAL,
+                               DELETE_TRIAL};
     bool more = false;
     det_status st = metric_delete_step(db, id, &more, err);
 

@@ -37,8 +37,9 @@
 
 enum {
     METRIC_BLOCK_ROWS = 1024,
-    METRIC_BLOCK_ROWS_MOST = 2 * METRIC_BLOCK_ROWS, /* a rest joins the block before it */
-    METRIC_SHAPES = 256, /* per trial and group; then JSON takes over */
+    METRIC_BLOCK_ROWS_MOST =
+        2 * METRIC_BLOCK_ROWS, /* a rest joins the block before it */
+    METRIC_SHAPES = 256,       /* per trial and group; then JSON takes over */
 };
 
 #define METRIC_UNCUT   INT64_MAX

@@ -384,10 +384,11 @@ TEST(trouble_that_may_pass_is_told_from_mistakes)
     CHECK(build_may_pass("OSError: [Errno 28] No space left on device"));
     CHECK(build_may_pass("ReadTimeoutError: Read timed out."));
     CHECK(!build_may_pass("ERROR: No matching distribution found for nosuch==1"));
-    CHECK_STR(build_no_index("WARNING: Retrying (Retry(total=4)) after connection broken "
-                             "by 'NewConnectionError(': Failed to establish: [Errno -3] "
-                             "Temporary failure in name resolution')': /simple/x/"),
-              "its name cannot be resolved");
+    CHECK_STR(
+        build_no_index("WARNING: Retrying (Retry(total=4)) after connection broken "
+                       "by 'NewConnectionError(': Failed to establish: [Errno -3] "
+                       "Temporary failure in name resolution')': /simple/x/"),
+        "its name cannot be resolved");
     CHECK_NULL(build_no_index("ERROR: No matching distribution found for nosuch==1"));
     CHECK_NULL(build_no_index("Downloading connection-refused-1.0.whl"));
     CHECK(!build_may_pass("error: subprocess-exited-with-error"));

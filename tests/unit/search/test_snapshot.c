@@ -226,7 +226,8 @@ TEST(a_snapshot_of_an_earlier_version_is_the_same_search)
 
     busy_world(&world);
     put_version_1(world.searcher, &old);
-    CHECK_OK(searcher_load(again.searcher, world_parse(&again.mem, old.data), &test_err));
+    CHECK_OK(
+        searcher_load(again.searcher, world_parse(&again.mem, old.data), &test_err));
     save(world.searcher, &text);
     save(again.searcher, &loaded);
     CHECK_STR(loaded.data, text.data);

@@ -103,9 +103,11 @@ TEST(a_few_bytes_that_claim_a_million_rows_are_refused_before_memory_is_taken)
     struct metric_columns columns;
     uint32_t count;
 
-    CHECK_EQ(metric_block_decode(million, sizeof(million) - 1, &mem, &rows, &count, NULL),
-             DET_CORRUPT);
-    CHECK_EQ(metric_block_columns(million, sizeof(million) - 1, NULL, 0, &mem, &columns, NULL),
+    CHECK_EQ(
+        metric_block_decode(million, sizeof(million) - 1, &mem, &rows, &count, NULL),
+        DET_CORRUPT);
+    CHECK_EQ(metric_block_columns(million, sizeof(million) - 1, NULL, 0, &mem, &columns,
+                                  NULL),
              DET_CORRUPT);
     CHECK_EQ(mem.used, 0);
     arena_done(&mem);
