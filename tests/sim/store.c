@@ -144,22 +144,22 @@ static void put_experiment(struct sim_store *store, const struct core_effect *ef
 {
     const struct experiment *row = &effect->experiment.row;
     const struct experiment *old = sim_store_experiment(store, row->id);
-    bool goes_on = effect->kind == EFFECT_CONTINUE_EXPERIMENT;
+    bool is_continued = effect->kind == EFFECT_CONTINUE_EXPERIMENT;
     bool is_new = effect->kind == EFFECT_ADD_EXPERIMENT;
-    bool has_config = is_new || goes_on;
+    bool has_config = is_new || is_continued;
     struct experiment merged = *row;
 
     if (is_new == (old != NULL))
         broken(store, "experiment %" PRId64 " is added twice, or put before", row->id);
     if (!old && !is_new)
         return;
-    if (old && experiment_is_terminal(old->state) != goes_on)
+    if (old && experiment_is_terminal(old->state) != is_continued)
         broken(store, "experiment %" PRId64 " changed after its end", row->id);
-    if (goes_on && old->end_us != effect->experiment.was_end_us)
+    if (is_continued && old->end_us != effect->experiment.was_end_us)
         broken(store, "experiment %" PRId64 " ended anew, and was continued", row->id);
-    if (goes_on && !vec_push(&store->continued, row->id))
+    if (is_continued && !vec_push(&store->continued, row->id))
         abort();
-    if (old && !goes_on && !fsm_may(&experiment_fsm, old->state, row->state) &&
+    if (old && !is_continued && !fsm_may(&experiment_fsm, old->state, row->state) &&
         !experiment_is_terminal(row->state))
         broken(store, "experiment %" PRId64 " went from %s to %s", row->id,
                experiment_state_names[old->state], experiment_state_names[row->state]);
@@ -174,20 +174,15 @@ static void put_experiment(struct sim_store *store, const struct core_effect *ef
     }
 }
 
-/* Whether this commit continues the experiment. */
-static bool is_continued(const struct sim_store *store, int64_t experiment)
-{
-    for (size_t i = 0; i < store->continued.count; i++)
-        if (store->continued.at[i] == experiment)
-            return true;
-    return false;
-}
-
 /* An ended trial is live again if its experiment was continued; its restarts then count
  * from 0. */
 static bool is_revived(const struct sim_store *store, const struct trial *old)
 {
-    return is_continued(store, old->experiment_id) && trial_is_terminal(old->state);
+    bool is_continued = false;
+
+    for (size_t i = 0; i < store->continued.count; i++)
+        is_continued |= store->continued.at[i] == old->experiment_id;
+    return is_continued && trial_is_terminal(old->state);
 }
 
 /* Whether its latest run ended by a failure of its program. */
@@ -276,7 +271,7 @@ static void put_allocation(struct sim_store *store, const struct allocation *row
         broken(store, "allocation %" PRId64 " did not wait before it tried again",
                row->id);
     if (!old && !row->retry_us && latest && latest->end_us == row->request_us &&
-        ended_too_soon(latest) && !is_continued(store, row->experiment_id))
+        ended_too_soon(latest) && !store->has_user)
         broken(store, "task %s tries again at once", row->task_id);
     if (!old && latest) {
         int64_t id = latest->id;

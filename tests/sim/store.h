@@ -32,7 +32,8 @@ struct sim_store {
     struct map run_of; /* by task_key(): its latest allocation */
     struct core_counters counters;
     VEC(int64_t) continued; /* experiments, by the commit that is being written */
-    char why[WHY_SIZE];     /* what was broken first; "": nothing */
+    bool has_user; /* a user's event is part of that commit, and may activate tasks */
+    char why[WHY_SIZE]; /* what was broken first; "": nothing */
 };
 
 void sim_store_init(struct sim_store *store);

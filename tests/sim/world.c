@@ -524,6 +524,9 @@ static void batch(struct world *w)
         restart(w, &committed, false);
         return;
     }
+    w->store.has_user = false;
+    for (size_t i = 0; i < w->spent.count; i++)
+        w->store.has_user |= w->spent.at[i]->kind == SAYS_USER;
     sim_store_commit(&w->store, &w->out);
     for (size_t i = 0; i < w->spent.count; i++)
         if (w->spent.at[i]->kind == SAYS_JOINED && !w->spent.at[i]->is_refused)
