@@ -51,8 +51,7 @@ struct heart {
     bool may_retry;    /* after a failure, batches wait until this is set */
     bool owes_actions; /* memory was short for some: the core must be rebuilt */
     uint32_t journal_at_once;
-    uint32_t
-        at_once; /* events of the next batch, which leaves out the journal; 0: all */
+    uint32_t at_once;      /* events of the next batch, without the journal; 0: all */
     uint32_t then_at_once; /* of the batch after that */
     bool is_in_flight;
     bool is_fresh;        /* the core was just built and needs EVENT_STARTED */
