@@ -131,7 +131,7 @@ function code(lines, i) {
 }
 
 const FENCE = /^ {0,3}(```+|~~~+) *([\w+-]*)/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
+const HEADING = /^ {0,3}(#{1,6})\s(.*)$/s; // the marks behind it are cut off in code: a pattern for them could take very long
 const QUOTE = /^ {0,3}> ?/;
 const isBlock = (lines, i) => FENCE.test(lines[i]) || HEADING.test(lines[i]) || QUOTE.test(lines[i]) || RULE.test(lines[i]) || isItem(lines[i]) || isTable(lines, i);
 
@@ -148,10 +148,16 @@ function quote(lines, i, depth) {
     return [h("blockquote", blocks(lines.slice(i, end).map((one) => one.replace(QUOTE, "")), depth + 1)), end];
 }
 
+function cutMarks(text) { // "Title ##" is "Title"
+    let end = text.length;
+    while (text[end - 1] === "#") end--;
+    return text.slice(0, end).trimEnd();
+}
+
 function block(lines, i, depth) {
     const heading = HEADING.exec(lines[i]);
     if (FENCE.test(lines[i])) return code(lines, i);
-    if (heading) return [h(`h${Math.min(heading[1].length + 1, 4)}`, inline(heading[2])), i + 1];
+    if (heading) return [h(`h${Math.min(heading[1].length + 1, 4)}`, inline(cutMarks(heading[2].trim()))), i + 1];
     if (RULE.test(lines[i])) return [h("hr"), i + 1];
     if (QUOTE.test(lines[i]) && depth < DEPTH_MOST) return quote(lines, i, depth);
     if (isItem(lines[i]) && depth < DEPTH_MOST) return list(lines, i, depth);

@@ -54,8 +54,10 @@ struct task_need task_need(const struct live_task *task)
         .group = {.id = experiment->row.id,
                   .weight = experiment->row.weight,
                   .is_capped = experiment->row.max_slots >= 0,
-                  .max_slots = (uint32_t)MIN(MAX(experiment->row.max_slots, 0),
-                                             POOL_REQUEST_SLOTS_MOST)},
+                  /* a smaller cap is refused today, and was of no effect before */
+                  .max_slots = (uint32_t)MIN(
+                      MAX(experiment->row.max_slots, (int64_t)experiment->slots),
+                      POOL_REQUEST_SLOTS_MOST)},
         .preemption_timeout_us = experiment->preemption_timeout_us,
     };
 }

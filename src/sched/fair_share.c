@@ -126,7 +126,8 @@ static double weight_of_wanting(const struct offering *offering)
     return sum;
 }
 
-/* The slots that its group holds for good are part of its share. */
+/* A group that holds slots for good gets no more until its offers have made up for them.
+ * The last of these offers is not reduced, as in the reference. */
 static uint64_t offer_of(struct group *group, uint64_t share, uint64_t capacity)
 {
     uint64_t offer = MIN(MIN(share, capacity), group->demand - group->offered);
@@ -154,7 +155,8 @@ static bool offer_round(struct offering *offering)
 
         if (!wants_more(group))
             continue;
-        offer = offer_of(group, share > 1 ? (uint64_t)share : 1, offering->capacity);
+        share = MAX(MIN(share, start), 1.0); /* a weight may be any number */
+        offer = offer_of(group, (uint64_t)share, offering->capacity);
         group->offered += offer;
         offering->capacity -= offer;
         has_offered |= offer || group->preoffer != before;
@@ -184,7 +186,15 @@ static bool is_newer(const struct group *a, const struct group *b)
     return a->position != b->position ? a->position > b->position : a->id > b->id;
 }
 
-/* Disables the newest group whose offer is of no use to it; false: there is none. */
+static bool is_useless(const struct group *group)
+{
+    return wants_more(group) && group->queues &&
+           smallest_waiting(group) > room_of(group);
+}
+
+/* Disables the newest group that has room of no use to it, and all newer ones that have
+ * no room at all: one after the other they would give nothing back.  False: no group has
+ * such room. */
 static bool take_back_useless(struct offering *offering)
 {
     struct group *newest = NULL;
@@ -192,13 +202,17 @@ static bool take_back_useless(struct offering *offering)
     for (size_t i = 0; i < offering->count; i++) {
         struct group *group = offering->group[i];
 
-        if (wants_more(group) && group->queues &&
-            smallest_waiting(group) > room_of(group) &&
-            (!newest || is_newer(group, newest)))
+        if (room_of(group) && is_useless(group) && (!newest || is_newer(group, newest)))
             newest = group;
     }
     if (!newest)
         return false;
+    for (size_t i = 0; i < offering->count; i++) {
+        struct group *group = offering->group[i];
+
+        if (!room_of(group) && is_useless(group) && is_newer(group, newest))
+            group->is_disabled = true;
+    }
     offering->capacity += room_of(newest);
     newest->offered -= room_of(newest);
     newest->is_disabled = true;

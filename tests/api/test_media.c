@@ -170,6 +170,7 @@ static void write_events(struct bed *bed, const char *folder, const char *file,
                          const char *name, int64_t first, int64_t last, double wall_s)
 {
     CLEANUP(buf_done) struct buf bytes = BUF_INIT;
+    char half[20];
 
     event_version(&bytes, wall_s);
     for (int64_t step = first; step <= last; step++) {
@@ -179,7 +180,8 @@ static void write_events(struct bed *bed, const char *folder, const char *file,
         event_text(&body, arena_printf(&bed->mem, "%s of step %d", file, (int)step));
         event_value(&bytes, &stamp, name, &body);
     }
-    buf_add(&bytes, bytes.data, 20);
+    memcpy(half, bytes.data, sizeof(half)); /* buf_add() may move what it grows */
+    buf_add(&bytes, half, sizeof(half));
     CHECK_OK(io_mkdir(io_system(), folder, false, &test_err));
     CHECK_OK(io_replace(io_system(), arena_printf(&bed->mem, "%s/%s", folder, file),
                         bytes.data, bytes.len, false, &test_err));

@@ -102,14 +102,14 @@ class Media(BrowserTest):
         page.get_by_role("button", name=re.compile("Show checkpoint")).click()
         box = page.get_by_role("dialog")
         box.get_by_role("button", name="Show config.json").click()
-        expect(box.locator(".file-view pre")).to_contain_text('"layers": [')
+        expect(box.locator(".checkpoint-file pre")).to_contain_text('"layers": [')
         box.get_by_text("deep/", exact=True).click()
         box.get_by_role("button", name="Show deep/picture.png").click()
-        expect(box.locator(".file-view img")).to_be_visible()
-        page.wait_for_function("() => document.querySelector('.file-view img').naturalWidth === 64")
+        expect(box.locator(".checkpoint-file img")).to_be_visible()
+        page.wait_for_function("() => document.querySelector('.checkpoint-file img').naturalWidth === 64")
         box.get_by_text("deep/er/", exact=True).click()
         box.get_by_role("button", name="Show deep/er/page.html").click()
-        expect(box.locator(".file-view pre")).to_contain_text("<script>")
+        expect(box.locator(".checkpoint-file pre")).to_contain_text("<script>")
         with page.expect_download() as download:
             box.get_by_role("link", name="Download weights.bin", exact=True).click()
         with open(download.value.path(), "rb") as file:

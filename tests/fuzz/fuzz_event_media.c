@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/memory/arena.h"
 #include "base/memory/buf.h"
 #include "data/event/event_media.h"
 #include "det/media.h"
@@ -27,7 +26,6 @@ static bool is_inside(const struct message *message, const void *at, size_t len)
 
 static bool check_media(void *arg, const struct event_media *media)
 {
-    CLEANUP(arena_done) struct arena mem = ARENA_INIT(64 << 20);
     CLEANUP(buf_done) struct buf json = BUF_INIT;
 
     if (!is_inside(arg, media->bytes, media->len) ||

@@ -58,7 +58,7 @@ async function look(place, uuid, path) {
 // `isWhole`: the files are still there.
 export function checkpointFiles(uuid, files, isWhole) {
     void loadStylesheet(new URL("checkpoint_files.css", import.meta.url));
-    const view = h("div", {class: "file-view", "aria-live": "polite"});
+    const view = h("div", {class: "checkpoint-file", "aria-live": "polite"});
     const show = (path) => void look(view, uuid, path).then((place) => place.scrollIntoView({block: "nearest"}));
     const branch = (node, path) => h("ul",
         [...node.folders].sort(([a], [b]) => a < b ? -1 : 1).map(([name, folder]) => h("li", h("details",

@@ -116,6 +116,10 @@ export function checkpointTable(place, {address, metric, experiment, signal, tot
         const gone = get(address, {states: ["STATE_DELETED"], limit: 1}, {signal}); // for their number
         const [reply, {pagination}] = await Promise.all([page, gone]);
         if (mine !== reads) return;
+        if (!reply.checkpoints.length && offset) { // this page has been deleted
+            offset = 0;
+            return again({offset: null});
+        }
         rows = reply.checkpoints;
         deleted = pagination.total;
         drawTop();

@@ -24,7 +24,8 @@ export function logsTab(place, tools) {
     let isOpening = false;
     async function open() {
         const [trialId] = tools.state.experiment.trialIds;
-        if (log || isOpening || !trialId || !tools.isSingle()) return log || drawNone();
+        if (log || isOpening) return;
+        if (!trialId || !tools.isSingle()) return drawNone();
         isOpening = true;
         try {
             const {trial} = await get(`/api/v1/trials/${trialId}`, null, {signal: ctx.signal});

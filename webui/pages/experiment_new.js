@@ -7,7 +7,7 @@ import {post} from "../api.js";
 import {fill, h} from "../dom.js";
 import {configEditor} from "../editor.js";
 import {bytes, plural} from "../format.js";
-import {go, link, readQuery, setQuery} from "../router.js";
+import {link, readQuery, setQuery} from "../router.js";
 import {maySomewhere, whyNot} from "../rights.js";
 import {mayChange, session} from "../session.js";
 import {openProjects} from "../spaces.js";
@@ -177,14 +177,19 @@ export async function page({root, title, signal, onLeave}) {
     }
     // A folder that has a configuration brings it along, unless the user has written something.
     async function filesChanged(state) {
-        for (const name of Object.keys(originals)) if (name.startsWith("file:")) delete originals[name];
+        const wasTouched = isTouched();
+        for (const known of [originals, texts]) for (const name of Object.keys(known)) if (name.startsWith("file:")) delete known[name];
         const configs = configsOf(state);
         const wasFile = from.startsWith("file:");
+        const same = wasFile && configs.find(({path}) => `file:${path}` === from);
         const best = configs.find(({path}) => /^const\.ya?ml$/i.test(path)) || configs[0];
-        if (wasFile && !configs.some(({path}) => `file:${path}` === from)) {
+        if (wasFile && !same) {
             texts.single = editor.text();
             from = "single";
-        } else if (best && !wasFile && !isTouched()) await useText(`file:${best.path}`);
+        } else if (same) { // another folder, or the same one read again
+            originals[from] = await same.file.text();
+            if (!wasTouched) editor.set(originals[from]);
+        } else if (best && !wasTouched) await useText(`file:${best.path}`);
         drawStart();
         drawNotices();
     }
@@ -234,11 +239,11 @@ export async function page({root, title, signal, onLeave}) {
             }))],
         after: [notices, h("span", {class: "grow"}), progress, h("label", {class: "bar", for: "new-start"}, isStarted, "Start immediately")], submit,
     })));
-    if (kept) await files.set(kept.chosen, true);
     onLeave(() => {
         if (isDone) return;
         texts[from] = editor.text();
         const isUnchanged = !files.chosen().length && !isTouched();
         draft = isUnchanged ? null : {user: session.user?.id, text: editor.text(), from, texts, chosen: files.chosen()};
     });
+    if (kept) await files.set(kept.chosen, true).catch(toastError); // a file may have changed since
 }

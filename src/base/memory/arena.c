@@ -71,8 +71,10 @@ void *arena_alloc(struct arena *mem, size_t size)
     if (size > SIZE_MAX / 2 || fault_strikes(FAULT_MEMORY))
         return refuse_allocation(mem);
     room = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (room > mem->limit || mem->used > mem->limit - room)
+    if (room > mem->limit || mem->used > mem->limit - room) {
+        mem->is_full = true;
         return refuse_allocation(mem);
+    }
     if (!chunk || chunk->size - chunk->used < room)
         chunk = chunk_add(mem, room);
     if (!chunk)
@@ -174,7 +176,7 @@ void arena_clear(struct arena *mem)
 
     free_kept(mem);
     mem->used = 0;
-    mem->has_failed = false;
+    mem->has_failed = mem->is_full = false;
     if (!first)
         return;
     while (first->older)

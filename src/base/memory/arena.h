@@ -25,6 +25,7 @@ struct arena {
     size_t used;                /* bytes handed out since the last clear */
     size_t limit;               /* a larger total is refused */
     bool has_failed;            /* an allocation was refused since the last clear */
+    bool is_full;               /* ... because of the limit: it would be again */
     struct allowance_part part; /* bounds what many arenas take together; small ones are
                                    not counted */
 };

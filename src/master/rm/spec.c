@@ -332,6 +332,9 @@ det_status spec_write(struct master *master, struct db *db, int64_t allocation_i
     struct parts p = {.master = master, .mem = &mem};
     det_status st = load_parts(&p, db, allocation_id, rank, err);
 
+    /* Its texts do not fit, and will not the next time. */
+    if (st == DET_NOMEM && mem.is_full)
+        return err_set(err, DET_TOO_LARGE, "its configuration is too large");
     if (st)
         return st;
     jw_object(w, "spec");

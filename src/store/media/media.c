@@ -19,6 +19,9 @@ enum { STEP_ITEMS = 16 }; /* removed at a time: up to 64 MB */
 
 enum {
     MEDIA_SUM,
+    MEDIA_SUM_ADD,
+    MEDIA_SUM_TAKE,
+    MEDIA_SUM_DROP,
     MEDIA_FIND,
     MEDIA_OF_RUN,
     MEDIA_PUT,
@@ -34,8 +37,19 @@ enum {
 };
 
 static const struct sql media_sql[] = {
-    SQL(MEDIA_SUM, "SELECT COUNT(*), COALESCE(SUM(size_bytes), 0) FROM media"
-                   " WHERE trial_id = $1"),
+    SQL(MEDIA_SUM, "SELECT items, size_bytes FROM media_sums WHERE trial_id = $1"),
+    SQL(MEDIA_SUM_ADD,
+        "INSERT INTO media_sums (trial_id, items, size_bytes)"
+        " SELECT trial_id, 1, size_bytes FROM media WHERE id = $1"
+        " ON CONFLICT (trial_id) DO UPDATE SET items = media_sums.items + 1,"
+        "  size_bytes = media_sums.size_bytes + excluded.size_bytes"),
+    SQL(MEDIA_SUM_TAKE,
+        "UPDATE media_sums SET items = items - 1, size_bytes = size_bytes -"
+        "  (SELECT m.size_bytes FROM media m WHERE m.id = $1)"
+        " WHERE trial_id = (SELECT m.trial_id FROM media m WHERE m.id = $1)"),
+    SQL(MEDIA_SUM_DROP,
+        "DELETE FROM media_sums WHERE items = 0"
+        "  AND trial_id = (SELECT m.trial_id FROM media m WHERE m.id = $1)"),
     SQL(MEDIA_FIND, "SELECT id, run_id, size_bytes FROM media"
                     " WHERE trial_id = $1 AND name = $2 AND steps = $3"),
     SQL(MEDIA_OF_RUN,
@@ -104,13 +118,14 @@ static det_status check_room(struct db *db, const struct media_new *media,
 {
     CLEANUP(db_query_done) struct db_query q = db_query(db, &media_sql[MEDIA_SUM], err);
     const struct media_item *item = &media->item;
-    int64_t count, sum;
+    int64_t count = 0;
+    int64_t sum = 0;
 
     db_bind_i64(&q, item->trial_id);
-    if (!db_next(&q))
-        return q.status;
-    count = db_col_i64(&q) - (place->id != 0);
-    sum = db_col_i64(&q) - place->size_bytes;
+    if (db_next(&q)) {
+        count = db_col_i64(&q) - (place->id != 0);
+        sum = db_col_i64(&q) - place->size_bytes;
+    }
     if (q.status)
         return q.status;
     if (count >= MEDIA_ITEMS_MOST)
@@ -130,8 +145,12 @@ static det_status check_room(struct db *db, const struct media_new *media,
 
 static det_status drop_item(struct db *db, int64_t id, struct err *err)
 {
-    det_status st = run_with_id(db, &media_sql[MEDIA_DROP], id, err);
+    det_status st = run_with_id(db, &media_sql[MEDIA_SUM_TAKE], id, err);
 
+    if (!st)
+        st = run_with_id(db, &media_sql[MEDIA_SUM_DROP], id, err);
+    if (!st)
+        st = run_with_id(db, &media_sql[MEDIA_DROP], id, err);
     return st ? st : run_with_id(db, &media_sql[MEDIA_DROP_BYTES], id, err);
 }
 
@@ -199,6 +218,8 @@ det_status store_media_add(struct db *db, const struct media_new *media,
         st = archive_if_first(db, item, err);
     if (!st)
         st = put_row(db, media, &id, err);
+    if (!st)
+        st = run_with_id(db, &media_sql[MEDIA_SUM_ADD], id, err);
     return st ? st : put_bytes(db, id, media, err);
 }
 

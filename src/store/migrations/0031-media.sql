@@ -13,6 +13,14 @@ CREATE TABLE media (
 );
 CREATE UNIQUE INDEX media_key ON media (trial_id, name, steps);
 CREATE INDEX media_by_time ON media (report_us);
+CREATE INDEX media_by_run ON media (trial_id, run_id);
+
+-- How much a trial has, so that a report need not count.
+CREATE TABLE media_sums (
+    trial_id INTEGER PRIMARY KEY,
+    items INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL
+);
 
 CREATE TABLE media_bytes (
     id INTEGER PRIMARY KEY,

@@ -53,9 +53,9 @@ strategy = _strategy.choose(2)
 import keras
 try:
     train(strategy, keras, tf)
-    print("told", "nothing is wrong")
+    print("told", "nothing is wrong", flush=True)
 except Exception as error:
-    print("told", type(error).__name__, str(error).replace(chr(10), " "))
+    print("told", type(error).__name__, str(error).replace(chr(10), " "), flush=True)
 os._exit(0)  # the other worker may wait in a collective
 """
 # Trains once without a stop, and once with a stop after an epoch (of 13 batches) and one in the middle of an epoch,

@@ -131,6 +131,9 @@ TEST(items_beyond_the_limits_of_the_trial_are_refused_by_name)
                      " run_id, type, size_bytes, report_us)"
                      " SELECT i, 1, 'n', i, 1, 9, 0, 0 FROM n",
                      &test_err));
+    CHECK_OK(db_exec(w.db,
+                     "UPDATE media_sums SET items = items + 9998 WHERE trial_id = 1",
+                     &test_err));
     media = text_item(1, "b", 1, "x");
     CHECK_OK(store_media_add(w.db, &media, &test_err));
     media.item.steps = 2;

@@ -34,6 +34,7 @@
 enum {
     DEPTH_MOST = 4,
     FILES_MOST = 256,
+    ENTRIES_MOST = 10000, /* files and folders to look at */
     TAG_MOST = 1024,
     CHUNK = 1 << 20,
     RECORD_MOST = 16 << 20,
@@ -56,7 +57,8 @@ struct event_listing {
     const char *folder; /* of the trial, relative to the root */
     const char *file[FILES_MOST];
     uint32_t files;
-    uint32_t next; /* the file to read */
+    uint32_t entries; /* seen so far */
+    uint32_t next;    /* the file to read */
     uint64_t read_bytes;
     const char *note; /* what is left out; NULL: nothing */
     struct buf bytes;
@@ -110,8 +112,14 @@ static void add_files(struct request *req, struct event_listing *l, const char *
         io_list(req->master->storage, folder, &req->mem, &names, NULL))
         return;
     for (; *names; names++) {
-        const char *name =
-            arena_printf(&req->mem, "%s%s%s", below, *below ? "/" : "", *names);
+        const char *name;
+
+        if (l->entries++ >= ENTRIES_MOST) {
+            l->note =
+                "Some of its event files were not read: there are too many files.";
+            return;
+        }
+        name = arena_printf(&req->mem, "%s%s%s", below, *below ? "/" : "", *names);
         enum io_kind kind = name ? kind_of(req, l, name) : IO_OTHER;
 
         if (kind == IO_DIRECTORY && depth < DEPTH_MOST)
