@@ -282,12 +282,11 @@ static uint32_t held_by(const struct world *w, int64_t group, bool with_leavers)
     return sum;
 }
 
-static void preempt(struct world *w, struct twin_request *request, struct plan *plan)
+static void preempt(struct twin_request *request, struct plan *plan)
 {
     plan->preempt[plan->preempts++] =
         (struct step){.action = POOL_PREEMPT, .allocation = request->want.allocation};
     request->life = LEAVES;
-    (void)w;
 }
 
 /* Until the group holds no more than `most`, the oldest go. */
@@ -314,7 +313,7 @@ void naive_preempt_marked(struct world *w, const bool goes[REQUESTS], struct pla
     while (
         (at = naive_neighbour((struct world *)(uintptr_t)&before, RUNS, true, at, 1)))
         if (goes[at - before.request])
-            preempt(w, &w->request[at - before.request], plan);
+            preempt(&w->request[at - before.request], plan);
 }
 
 struct sweep {
