@@ -90,8 +90,6 @@ class Media(BrowserTest):
         for name in ("page", "drawing"):  # opened by itself, in the master's own address
             address = self.card(page, name).get_by_label(f"Download {name}").get_attribute("href")
             alone = page.context.new_page()
-            said = []
-            alone.on("console", lambda message: said.append(message.text))
             alone.goto(self.testbed.url + address)
             assert alone.title() != "attacked", alone.title()
             assert alone.evaluate("() => self.origin") == "null"
