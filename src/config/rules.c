@@ -314,6 +314,19 @@ static void check_default_pool(const struct json *tree, const char *path,
         config_report_error(report, named, path, "no resource pool '%s'", name);
 }
 
+/* A fair-share pool preempts in any case, so `true` promises nothing. */
+static void check_scheduler(const struct json *scheduler, const char *path,
+                            struct config_report *report)
+{
+    const struct json *preemption = json_get(scheduler, "preemption");
+
+    if (!strcmp(json_str(json_get(scheduler, "type"), ""), "fair_share") &&
+        json_bool(preemption, false))
+        config_report_notice(report, preemption, path,
+                             "accepted, but has no effect: a fair-share pool always "
+                             "preempts");
+}
+
 void rules_check_master(const struct json *tree, struct config_report *report)
 {
     const struct json *pools = json_get(tree, "resource_pools");
@@ -323,9 +336,13 @@ void rules_check_master(const struct json *tree, struct config_report *report)
     check_storage(tree, report);
     signin_rules_check(tree, report);
     check_log_policies(json_path(tree, "task_container_defaults.log_policies"), report);
+    check_scheduler(json_path(tree, "resource_manager.scheduler"),
+                    "resource_manager.scheduler.preemption", report);
     json_each(pool, pools) {
         const char *name = json_str(json_get(pool, "pool_name"), NULL);
 
+        check_scheduler(json_get(pool, "scheduler"),
+                        "resource_pools.scheduler.preemption", report);
         if (name && pool_named(pools, name) != pool)
             config_report_error(report, pool, "resource_pools",
                                 "there are two pools named '%s'", name);

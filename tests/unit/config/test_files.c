@@ -63,6 +63,21 @@ TEST(round_robin_is_priority_now)
         "with equal priorities now\n");
 }
 
+TEST(preemption_of_a_fair_share_pool_says_that_it_has_no_effect)
+{
+    FIXTURE(f);
+
+    CHECK_OK(load_file(&f, CONFIG_MASTER,
+                       "resource_pools:\n"
+                       "- pool_name: default\n"
+                       "  scheduler: {type: fair_share, preemption: true}\n"
+                       "- {pool_name: other, scheduler: {type: fair_share}}\n",
+                       NULL));
+    CHECK_HAS(lines(&f), "scheduler.preemption: accepted, but has no effect: a "
+                         "fair-share pool always preempts");
+    CHECK(!strstr(lines(&f), "c.yaml:4:"));
+}
+
 TEST(what_a_master_cannot_do_yet_is_refused)
 {
     static const char *const refused[] = {
